@@ -240,6 +240,7 @@ def _default(field: Any) -> str:
 def metrics_page() -> str:
     """Names for a task's ``metrics``, and the functions behind them."""
     from mrag_eval import metrics as functions
+    from mrag_eval.config import ELSEWHERE
     from mrag_eval.scoring import METRICS
 
     lines = [
@@ -252,6 +253,8 @@ def metrics_page() -> str:
     ]
     better = {True: "higher", False: "lower", None: ""}
     lines += [f"| `{name}` | {m.summary} | {better[m.higher_is_better]} |" for name, m in METRICS.items()]
+    lines += ["", "## Names elsewhere", "", "| elsewhere | here |", "|---|---|"]
+    lines += [f"| {theirs} | {ours} |" for ours, theirs in ELSEWHERE.items()]
     lines += ["", "## Functions", "", "All in `mrag_eval.metrics`; each docstring gives formula and source.", ""]
     for name in sorted(functions.__all__):
         found = getattr(functions, name)

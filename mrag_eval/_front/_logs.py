@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.platform import DataError, HttpFault, plain
+from mrag_eval.platform import DataError, HttpFault, beside, plain
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
@@ -75,7 +75,7 @@ class Log:
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not path.is_file():
-                what = "a folder, not a file" if path.is_dir() else "no such file"
+                what = "a folder, not a file" if path.is_dir() else f"no such file{beside(path)}"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
             return cls(str(rows), path, *how)
         if hasattr(rows, "convert_dtypes"):

@@ -110,7 +110,8 @@ def score(
     from mrag_eval.report import read_results
     from mrag_eval.scoring import panel_line
 
-    if output is None and not dry_run:
+    # a log that is not there is what to say first
+    if output is None and not dry_run and log.exists():
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
     if output is not None:
         check_output(output, "--output_path")

@@ -40,6 +40,8 @@ def read_task(path: Path, *, with_functions: bool = False) -> dict[str, Any]:
     block = next((block for block in BLOCKS if block in config), None)
     if key == "task" and block is not None and config.get("class") is None:
         raise ConfigError(f"{path}: 'class' is missing, which the block '{block}' requires", _CLASS)
+    if isinstance(config.get("class"), str) and with_functions:
+        raise ConfigError(f"{path}: class is the word '{config['class']:.60}', not a class", _CLASS)
     return config
 
 

@@ -21,7 +21,7 @@ def tasks(
     """List the benchmarks: what each asks, its languages, its number of tasks, and what you need to run it.
 
     With the name of a benchmark, print what is known about it and list its groups and tasks. With the name of a tag,
-    list its tasks. The exit code is 1 if nothing has that name.
+    list its tasks. The exit code is 2 if nothing has that name.
     """
     from mrag_eval.cli import _catalog as catalog
     from mrag_eval.cli import _task_lists as task_lists
@@ -52,5 +52,5 @@ def tasks(
     listed = task_lists.matching(known, name)
     if name and not listed:
         typer.echo(task_lists.nothing_named(name, known), err=True)
-        raise typer.Exit(1)
+        raise typer.Exit(2)
     typer.echo(task_lists.tasks_json(listed) if as_json else task_lists.tasks_text(listed))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from mrag_eval.config._measures import (
         CORRECT,
+        ELSEWHERE,
         GROUNDED,
         HOLDS_ANSWER,
         RANKING_MEASURE,

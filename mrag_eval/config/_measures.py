@@ -87,6 +87,23 @@ def unmeasured(names: Sequence[str], mode: str, *, searched: bool, reranked: boo
     return {reason: left_out for reason, left_out in found.items() if left_out}
 
 
+# What measures the same here, or comes closest -> what other programs call it.
+ELSEWHERE = {
+    "grounded, the share of claims that a passage shown supports": "faithfulness, groundedness, attribution",
+    "wrong_unsupported, or abstention_hallucination if no passage answers": "hallucination, hallucination_rate",
+    "context_sufficiency, told by judges, or recall@k and shown@k, of known relevance": (
+        "context_recall, contextual_recall, context_relevance, context_relevancy, contextual_relevancy"
+    ),
+    "precision@k or ndcg@k, such as ndcg@5": "context_precision, contextual_precision",
+    "a rubric of your own (judge.prompt); refused and correct_language tell of replies beside the question": (
+        "answer_relevancy, answer_relevance, response_relevancy"
+    ),
+    "judge_correct, or match and f1": "answer_correctness, factual_correctness, correctness, g_eval",
+    "char3gram_f1, or f1": "answer_similarity, semantic_similarity, bleu, rouge, chrf",
+    "exact_match, match, or acc where an option is chosen": "em, accuracy",
+}
+
+
 def deepest_cutoff(names: Sequence[str]) -> int:
     """Return the largest k of the ranking measures, those on the reranked list excluded; 0 without any."""
     return max((int(n.rpartition("@")[2]) for n in ranking_measures(names)), default=0)
@@ -104,6 +121,9 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
             )
         examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
         examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
+        plain = re.sub(r"[^a-z]+", "_", metric.lower()).strip("_")
+        if ours := next((ours for ours, theirs in ELSEWHERE.items() if plain in theirs.split(", ")), None):
+            raise ConfigError(f"{where}: unknown metric '{metric}'", f"here that is {ours}")
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")
 
 

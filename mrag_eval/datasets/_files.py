@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.platform import DataError, check_unique, json_from, lines_of, plain, readable, whole
+from mrag_eval.platform import DataError, beside, check_unique, json_from, lines_of, plain, readable, whole
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
@@ -90,7 +90,7 @@ def read_json(path: Path) -> tuple[Any, str]:
     """
     status = path.stat() if path.is_file() else None
     if status is None:
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: no such file{beside(path)}")
     return _read_json(path, status.st_mtime_ns, status.st_size)
 
 

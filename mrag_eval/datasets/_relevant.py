@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
 from mrag_eval.datasets._files import decode, read_bytes
-from mrag_eval.platform import DataError, json_from
+from mrag_eval.platform import DataError, beside, json_from
 from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -129,7 +129,7 @@ def read_judgements(path: str | Path) -> dict[str, dict[str, int]]:
     """
     file = Path(path).expanduser()
     if not file.is_file():
-        raise DataError(f"{path}: no such file", "name a file of judgements: --qrels FILE")
+        raise DataError(f"{path}: no such file{beside(file)}", "name a file of judgements: --qrels FILE")
     ending = file.name.removesuffix(".gz").rpartition(".")[2].lower()
     found: dict[str, dict[str, int]] = {}
     for where, query, document, grade in _of_rows(file) if ending in ("jsonl", "parquet") else _of_text(file):

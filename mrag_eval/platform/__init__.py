@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         MragError,
         UnwrittenError,
+        beside,
         close_match,
         did_you_mean,
         fault_in,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import ClassVar
 
 from mrag_eval.platform._secrets import hide
@@ -80,9 +82,24 @@ def fault_in(error: Exception) -> str:
 
 
 def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``"; did you mean 'x'?"`` for a close match, an empty text if there is none."""
-    close = difflib.get_close_matches(wrong, sorted(allowed), n=1, cutoff=cutoff)
+    """Return ``"; did you mean 'x'?"`` for a close match, an empty text if there is none.
+
+    A name that begins with the whole word is closer than one that looks like it.
+    """
+    names = sorted(allowed)
+    longer = [name for name in names if len(wrong) > 3 and re.match(rf"{re.escape(wrong)}[-_.]", name, re.IGNORECASE)]
+    typed = difflib.get_close_matches(wrong, names, n=1, cutoff=0.85)
+    close = typed or longer or difflib.get_close_matches(wrong, names, n=1, cutoff=cutoff)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def beside(path: Path) -> str:
+    """Return ``"; did you mean 'x'?"`` for the file of a folder whose name is closest to that of a missing one."""
+    try:
+        names = [name.name for name in path.parent.iterdir()] if not path.exists() else []
+    except OSError:
+        return ""
+    return close_match(path.name, names, 0.7)
 
 
 def did_you_mean(wrong: str, allowed: Iterable[str]) -> str:

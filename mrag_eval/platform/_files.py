@@ -12,7 +12,7 @@ from tempfile import mkstemp
 from typing import Protocol, TypeVar
 
 from mrag_eval.platform._disk import is_full
-from mrag_eval.platform._errors import DataError
+from mrag_eval.platform._errors import DataError, beside
 from mrag_eval.platform._locking import try_lock
 from mrag_eval.platform._visible import is_one_line
 
@@ -140,7 +140,7 @@ def readable(path: Path, next_step: str) -> Iterator[None]:
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 text", next_step) from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})", next_step) from None
+        raise DataError(f"{path}: cannot be read ({error.strerror or error}){beside(path)}", next_step) from None
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:

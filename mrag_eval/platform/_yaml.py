@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform._errors import ConfigError
+from mrag_eval.platform._errors import ConfigError, beside
 from mrag_eval.platform._files import regular
 
 # The most values that the aliases of a file stand for: nine lines of aliases may stand for a thousand million.
@@ -32,7 +32,9 @@ def read_yaml(path: Path, fix: str = "correct it, and run the same command again
         text = regular(path).read_text(encoding="utf-8")
         content = yaml.load(text, Loader=_once(as_text, aliases="&" in text))
     except OSError as err:
-        raise ConfigError(f"{path}: cannot be read ({err.strerror})", "name a readable YAML file") from None
+        raise ConfigError(
+            f"{path}: cannot be read ({err.strerror}){beside(path)}", "name a readable YAML file"
+        ) from None
     except RecursionError:
         raise ConfigError(f"{path}: not readable as YAML: it is nested too deeply", fix) from None
     except (yaml.YAMLError, ValueError) as err:

@@ -56,7 +56,13 @@ def _runnable(chain: Any, key: str | None) -> Ask:
 
     def ask(question: str, language: str) -> Any:
         told = {name: language for name in _LANGUAGES if name in known}
-        return _message(chain.invoke(question if place is None else {place: question, **told}))
+        try:
+            return _message(chain.invoke(question if place is None else {place: question, **told}))
+        except (TypeError, KeyError, AttributeError) as error:
+            if place is not None:
+                raise
+            hint = "if the chain takes a dictionary, name the question's key: input=KEY"
+            raise TypeError(f"{type(error).__name__}: {error}; {hint}") from error
 
     return ask
 

@@ -46,6 +46,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "secret.yaml": "models:\n  m: {model: hf, model_args: {api_key: sk-very-secret-value}}\n",
         "judged.yaml": "models:\n  m: {model: no-such-type, model_args: {model: x}}\njudges: [m]\n",
         "README.md": "---\nx: [\n---\n",
+        "log.jsonl": '{"question": "Who?", "answer": "He.", "reference": "He", "contexts": ["He did."]}\n' * 2,
+        "word.yaml": "task: word\nclass: RagTask\ndata: {benchmark: jsonl, path: questions.jsonl, corpus: corpus.jsonl}\nmetrics: [match]\n",
     }
     for name, text in files.items():
         path = tmp_path / name
@@ -105,6 +107,19 @@ CASES = [
     ("judge answers nowhere -o out", ["nowhere"]),
     ("trace row-1 nowhere", ["nowhere"]),
     ("tasks --check --folder nowhere", ["--folder", "nowhere"]),
+    # a name that is nearly right, in words of elsewhere, or of another kind of file
+    ("run --model openai --include_path . --tasks mine", ["openai", "did you mean 'openai-chat-completions'"]),
+    (f"{RUN} word", ["word.yaml", "the word 'RagTask'", "class: !function mrag_eval.task.RagTask"]),
+    (f"{RUN} mine --metadata metrics=context_recall", ["context_recall", "context_sufficiency", "shown@k"]),
+    ("run --model rag --model_args system=broken.yml --include_path . --tasks mine", ["did you mean 'broken.yaml'"]),
+    ("score gone.jsonl", ["gone.jsonl", "no such file"]),
+    ("score brocken.jsonl", ["brocken.jsonl", "did you mean 'broken.jsonl'"]),
+    ("score log.jsonl --metrics Faithfulness --output_path out", ["Faithfulness", "grounded"]),
+    ("score log.jsonl --metrics answer-relevancy --output_path out", ["answer-relevancy", "judge.prompt"]),
+    ("score log.jsonl --metrics hallucination --output_path out", ["wrong_unsupported", "abstention_hallucination"]),
+    ("report log.jsonl", ["log.jsonl", "mrag-eval score LOG"]),
+    ("strategies questions.jsonl corpus.jsonl -o out --vary mode=all,foo", ["--vary mode", "'foo'", "balanced"]),
+    ("tasks xqaud", ["xqaud", "did you mean 'xquad'"]),
 ]
 
 

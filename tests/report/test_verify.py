@@ -138,7 +138,7 @@ def test_a_number_changed_by_hand_is_named(world: Path, change: Change, expected
 def test_a_changed_setting_also_differs_from_the_task_s_file(world: Path) -> None:
     change_results(world, set_setting)
     (found,) = verify([world / "out"], world)
-    assert "retrieval.k is 5, officially 2" in [finding.text for finding in found.of("deviation")]
+    assert "retrieval.k is 5, 2 in the task as shipped" in [finding.text for finding in found.of("deviation")]
 
 
 def test_rows_and_results_changed_together_are_found_by_the_replies(world: Path) -> None:

@@ -136,3 +136,10 @@ def test_a_system_is_found_in_a_module_or_a_file(tmp_path: Path, monkeypatch: py
         with pytest.raises(ConfigError, match=f"here: .*{said}") as caught:
             own_object(place, "here")
         assert "\n" not in caught.value.message
+
+
+def test_a_chain_that_wants_a_dictionary_is_told_of_the_option() -> None:
+    chain = SimpleNamespace(invoke=lambda given: given["question"])
+    with pytest.raises(TypeError, match="if the chain takes a dictionary, name the question's key: input=KEY"):
+        ask_with(chain)("Who?", "en")
+    assert ask_with(chain, "question")("Who?", "en") == "Who?"

@@ -20,6 +20,7 @@ from mrag_eval.platform import (
     DataError,
     JsonFault,
     Wait,
+    beside,
     check_version,
     finite,
     from_json,
@@ -464,7 +465,7 @@ def read_results(paths: Sequence[Path], *, judged: bool = True) -> list[ResultFi
         elif path.is_file():
             files[path] = None
         else:
-            raise DataError(f"{path}: no such file or folder", "name the --output_path of a run")
+            raise DataError(f"{path}: no such file or folder{beside(path)}", "name the --output_path of a run")
     with Wait("reading results", len(files), "files") as wait:
         read = [read_result_file(path) for path in wait.over(files)]
     read = [with_later_verdicts(file) for file in read] if judged else read
@@ -475,9 +476,11 @@ def read_results(paths: Sequence[Path], *, judged: bool = True) -> list[ResultFi
 
 def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
-    content = _json_of(path, "the run may have been cut off: run it again, or name another file")
+    cut_off = path.name.startswith("results_")
+    named = "name the results_*.json of a run; a log is scored first: mrag-eval score LOG --output_path DIR"
+    content = _json_of(path, "the run may have been cut off: run it again, or name another file" if cut_off else named)
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
-        raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", "name the results_*.json of a run")
+        raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", named)
     # scores that are no numbers are missing with a reason; settings that are none, without
     content = with_names_of_one_line(content)
     configs, content = content["configs"], finite(content)

@@ -142,7 +142,7 @@ def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
     for found in by_block(deviations(leaf.measurement, tasks_folder)):
         # that the rows are a part is said with their number and the flag
         if found.key != "rows":
-            text = f"{found.key} is {value_text(found.first)}, officially {value_text(found.second)}"
+            text = f"{found.key} is {value_text(found.first)}, {_shipped(found.second)}"
             # a task's file of another version has settings that are not known
             yield Finding(leaf.task, "open" if found.key == "task" else "deviation", text, found.key)
     ships = official.measurement.setting
@@ -150,7 +150,7 @@ def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
         block, _, name = key.partition(".")
         one, other = ((setting.get(block) or {}).get(name) for setting in (leaf.measurement.setting, ships))
         if other is not None and content_key(one) != content_key(other):
-            yield Finding(leaf.task, "deviation", f"{key} is {value_text(one)}, officially {value_text(other)}", key)
+            yield Finding(leaf.task, "deviation", f"{key} is {value_text(one)}, {_shipped(other)}", key)
     lost = [name for name in ships.get("metrics") or () if name not in (leaf.measurement.setting.get("metrics") or ())]
     if lost:
         yield Finding(leaf.task, "deviation", f"metrics are without {', '.join(lost)}", "metrics")
@@ -163,7 +163,7 @@ def _panel_models(leaf: LeafResult, block: Mapping[str, Any]) -> Iterator[Findin
     wanted = {str(args.get("model") or args.get("pretrained")) for args in written}
     found = {name.partition("#")[0] for name in leaf.measurement.judges}
     if len(written) == len(block.get("panel") or ()) and wanted and found and found != wanted:
-        text = f"judges are {', '.join(sorted(found))}, officially {', '.join(sorted(wanted))}"
+        text = f"judges are {', '.join(sorted(found))}, in the task as shipped {', '.join(sorted(wanted)) or 'none'}"
         yield Finding(leaf.task, "deviation", text, JUDGES)
 
 
@@ -367,3 +367,7 @@ def _text(value: Any) -> str:
         args = value.get("args") or {}
         return str(args.get("model") or args.get("pretrained") or value.get("model") or ", ".join(map(str, value)))
     return "nothing" if value is None else shown(value)
+
+
+def _shipped(value: Any) -> str:
+    return "not set in the task as shipped" if value is None else f"{value_text(value)} in the task as shipped"
