@@ -132,11 +132,9 @@ def test_an_error_of_the_code_is_not_tried_again(error: Exception, later: bool) 
     async def waits(question: str) -> str:
         return system(question)
 
-    start = time.monotonic()
     found = system_of(waits if later else system).ask(QUESTIONS)
     assert {one.reason for one in found} == {"raised"}
     assert len(asked) == len(QUESTIONS)
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("at_once", [1, 4])
