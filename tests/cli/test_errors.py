@@ -47,7 +47,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "judged.yaml": "models:\n  m: {model: no-such-type, model_args: {model: x}}\njudges: [m]\n",
         "README.md": "---\nx: [\n---\n",
         "log.jsonl": '{"question": "Who?", "answer": "He.", "reference": "He", "contexts": ["He did."]}\n' * 2,
-        "word.yaml": "task: word\nclass: RagTask\ndata: {benchmark: jsonl, path: questions.jsonl, corpus: corpus.jsonl}\nmetrics: [match]\n",
+        "word.yaml": "task: word\nclass: RagTask\nmetrics: [match]\n"
+        "data: {benchmark: jsonl, path: questions.jsonl, corpus: corpus.jsonl}\n",
     }
     for name, text in files.items():
         path = tmp_path / name
