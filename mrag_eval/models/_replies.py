@@ -156,9 +156,9 @@ _THEN = re.compile(r"[\s,;>]*")
 _NOTHING = frozenset({"none", "no passage", "no passages", "empty", "nothing"})
 _TOKEN = re.compile(r"\d+|[^\W\d_]+|[^\s\w]|_")
 _FILLING = frozenset({"passage", "passages", "document", "documents", "doc", "docs", "and", "&", ",", ";", "#", "."})
-# The words that may come before a list that is alone on its line.
 # The end of a sentence behind a list, or a line's.
 _SENTENCE_END = re.compile(r"[*_`\"')]*(?:[ \t]*[.;!。；！।]|[ \t]*\n)")
+# The words that may come before a list that is alone on its line.
 _LEAD = re.compile(
     r"(?i)(?:\W|\b(?:the|final|relevant|supporting|passages?|documents?|docs?|numbers?|list|answers?|result|is|are)\b)*"
 )

@@ -13,7 +13,7 @@ from mrag_eval.metrics import Estimate, wilson
 from mrag_eval.models import total, totals
 from mrag_eval.platform import OPTIONAL, number_of
 from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord
+from mrag_eval.scoring._row_records import JudgedRecord, PanelShare, RowRecord, groups_of
 from mrag_eval.scoring._score_records import JudgeAgreement, JudgeColumn, PanelTable
 
 if TYPE_CHECKING:
@@ -163,12 +163,6 @@ def _excess(votes: Mapping[str, Sequence[float | None]], seat: str, others: Sequ
         cast = [vote for other in others if (vote := votes[other][i]) is not None]
         out.append(None if own is None or not cast else own - sum(cast) / len(cast))
     return out
-
-
-def groups_of(rows: Sequence[RowRecord]) -> list[str] | None:
-    """Return what each row is resampled with; None if that is the row alone throughout."""
-    groups = [row.resampled_with for row in rows]
-    return groups if len(set(groups)) < len(groups) else None
 
 
 def share_of_rows(

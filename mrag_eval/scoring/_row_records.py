@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
@@ -379,3 +379,9 @@ def _without_nan(record: Mapping[str, Any]) -> Mapping[str, Any]:
     rest = {name: value for name, value in values.items() if name not in wrong}
     reasons = {name: not_finite(value) for name, value in wrong.items()}
     return {**record, "values": rest, "unscored": {**(record.get("unscored") or {}), **reasons}}
+
+
+def groups_of(rows: Sequence[RowRecord]) -> list[str] | None:
+    """Return what each row is resampled with; None if that is the row alone throughout."""
+    groups = [row.resampled_with for row in rows]
+    return groups if len(set(groups)) < len(groups) else None

@@ -21,7 +21,7 @@ from mrag_eval.scoring._panel_table import claims_table, panel_table, sufficienc
 from mrag_eval.scoring._ranking import REORDERED
 from mrag_eval.scoring._relevance_table import label_table
 from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import PromptCounts, RowRecord, right_language
+from mrag_eval.scoring._row_records import PromptCounts, RowRecord, groups_of, right_language
 from mrag_eval.scoring._score_records import (
     AttributionTable,
     LanguageTable,
@@ -149,7 +149,7 @@ def _metric(
         [r.values.get(name) for r in paired],
         [r.cell["query_lang"] for r in paired],
         [r.cell["doc_lang"] for r in paired],
-        groups=_groups(paired),
+        groups=groups_of(paired),
         n_resamples=RESAMPLES,
         seed=seed,
         bounds=scale_of(name).bounds,
@@ -194,13 +194,7 @@ def _estimate(rows: Sequence[RowRecord], name: str, seed: int) -> Estimate:
     values = [r.values.get(name) for r in rows]
     if (reason := _missing_half(rows, name)) is not None:
         return Estimate(None, n=sum(value is not None for value in values), reason=reason)
-    return interval_for(values, groups=_groups(rows), n_resamples=RESAMPLES, seed=seed, bounds=scale_of(name).bounds)
-
-
-def _groups(rows: Sequence[RowRecord]) -> list[str] | None:
-    """Return the groups to resample; None if every row is its own group."""
-    groups = [r.resampled_with for r in rows]
-    return groups if len(set(groups)) < len(groups) else None
+    return interval_for(values, groups=groups_of(rows), n_resamples=RESAMPLES, seed=seed, bounds=scale_of(name).bounds)
 
 
 def _attribution(rows: Sequence[RowRecord], seed: int) -> AttributionTable | None:
@@ -254,7 +248,7 @@ def _part(rows: Sequence[RowRecord], *, correct: str, failed: Collection[str], s
         right_language=[right_language(r.values) for r in rows],
         used=[any(r.values.get(name) == 1.0 for name in HOLDS_ANSWER) for r in rows],
         failed=[r.row in failed for r in rows],
-        groups=_groups(rows),
+        groups=groups_of(rows),
         n_resamples=RESAMPLES,
         seed=seed,
     )
@@ -264,7 +258,7 @@ def _retrieval_part(rows: Sequence[RowRecord], *, seed: int) -> SelectionLinks:
     from mrag_eval.metrics import conditional_rate
 
     found, kept = [r.retrieved for r in rows], [r.kept for r in rows]
-    groups = _groups(rows)
+    groups = groups_of(rows)
     return SelectionLinks(
         conditional_rate(found, [1] * len(found), groups=groups, n_resamples=RESAMPLES, seed=seed),
         conditional_rate(kept, found, groups=groups, n_resamples=RESAMPLES, seed=seed),
@@ -296,7 +290,7 @@ def _languages(rows: Sequence[RowRecord], seed: int) -> LanguageTable | None:
         [r.query_lang for r, _ in searched],
         [[lang for lang, n in part.retrieved.items() for _ in range(n)] for _, part in searched],
         [part.searchable for _, part in searched],
-        groups=_groups([r for r, _ in searched]),
+        groups=groups_of([r for r, _ in searched]),
         n_resamples=RESAMPLES,
         seed=seed,
     )

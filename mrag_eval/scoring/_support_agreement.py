@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from mrag_eval.core import YES_NO, Grounding, Span, majority_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import OPTIONAL
-from mrag_eval.scoring._panel_table import agreement_of_all, groups_of, language_cells, rater_of, share_of_rows
-from mrag_eval.scoring._row_records import RowRecord
+from mrag_eval.scoring._panel_table import agreement_of_all, language_cells, rater_of, share_of_rows
+from mrag_eval.scoring._row_records import RowRecord, groups_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from mrag_eval.core import SHARE, Hit, RagDoc, Scale, way_to
 from mrag_eval.metrics import CONCURRENCE_SCALES, UNKNOWN_CONTROLLER, Estimate
 from mrag_eval.platform import DataError
 from mrag_eval.scoring._resamples import RESAMPLES
-from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, TerritoryAnswer, TerritoryQuestion
+from mrag_eval.scoring._row_records import CitedAnswer, RowRecord, TerritoryAnswer, TerritoryQuestion, groups_of
 from mrag_eval.scoring._score_records import CitationTable, ConcurrenceTable, SkippedQuestions
 
 if TYPE_CHECKING:
@@ -114,7 +114,14 @@ def _one_blas_thread() -> Iterator[None]:
 @_one_blas_thread()
 def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> ConcurrenceTable | None:
     """Return the concurrence over territories, which are resampled together; None if no row is about one."""
-    from mrag_eval.metrics import SHARES, concurrence_intervals, concurrence_scores, random_concurrence, undefined
+    from mrag_eval.metrics import (
+        SHARES,
+        concurrence_intervals,
+        concurrence_scores,
+        interval_for,
+        random_concurrence,
+        undefined,
+    )
 
     asked, left, lost = _territories(records)
     if not asked:
@@ -123,9 +130,13 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
     territories = [*rows, *map(_as_row, left)]
     scores = concurrence_scores(territories, rows)
     # a question counts by itself in the shares of replies, even if another one on its territory has no answer
-    answers = [r.concurrence for r in records if r.concurrence is not None]
-    outcomes: Counter[str] = Counter(row.outcome for row in answers)
-    shares = Counter(SHARES[row.outcome] for row in answers)
+    outcomes: Counter[str] = Counter(r.concurrence.outcome for r in records if r.concurrence is not None)
+    shares = [None if r.concurrence is None else SHARES[r.concurrence.outcome] for r in records]
+    groups = groups_of(records)
+
+    def rate(share: str) -> Estimate:
+        values = [None if one is None else float(one == share) for one in shares]
+        return interval_for(values, groups=groups, n_resamples=RESAMPLES, seed=seed, bounds=SHARE.bounds)
 
     def intervals(**reading: Any) -> Mapping[str, Estimate]:
         found = concurrence_intervals(territories, rows, n_resamples=RESAMPLES, seed=seed, **reading)
@@ -139,7 +150,7 @@ def concurrence_table(records: Sequence[RowRecord], seed: int = 0) -> Concurrenc
         refusals=scores.n_refusals,
         refused_controls=scores.n_refused_controls,
         outcomes=dict(outcomes),
-        rates={share: _share(shares[share], len(answers)) for share in dict.fromkeys(SHARES.values())},
+        rates={share: rate(share) for share in dict.fromkeys(SHARES.values())},
         exclude=intervals(refusals="exclude"),
         incorrect=intervals(refusals="incorrect"),
         lost=len(lost),
@@ -201,12 +212,6 @@ def territory_values(records: Sequence[RowRecord]) -> dict[str, dict[str, float]
         }
         for territory, values in found.items()
     }
-
-
-def _share(count: int, n: int) -> Estimate:
-    from mrag_eval.metrics import wilson
-
-    return wilson(count, n)
 
 
 @_one_blas_thread()

@@ -129,6 +129,36 @@ def test_baselines_on_other_rows_are_no_baselines(tmp_path: Path) -> None:
     assert margin_table([write_run(tmp_path / "b", {"blend_coral_su": [1]})]) is None
 
 
+def test_runs_that_differ_in_the_same_way_have_a_margin_labelled_so(tmp_path: Path) -> None:
+    """Another embedder in all runs that search; of runs that differ in another way there is no margin."""
+    answers = {"click_coral": [1, 1, 1, 1], "click_multirag": [1, 1, 0, 0], "click_norag": [1, 0, 0, 0]}
+    (path,) = write_run(tmp_path / "a", answers).glob("results_*.json")
+
+    def with_embedder(*tasks: str) -> Table | None:
+        content = json.loads(path.read_text("utf-8"))
+        for task in tasks:
+            content["configs"][task]["measurement"]["data"]["index"]["embedder"] = "intfloat/e5"
+        (tmp_path / "b").mkdir(exist_ok=True)
+        for file in path.parent.iterdir():
+            (tmp_path / "b" / file.name).write_bytes(file.read_bytes())
+        (tmp_path / "b" / path.name).write_text(json.dumps(content), "utf-8")
+        return margin_table([tmp_path / "b"])
+
+    as_shipped, alike = with_embedder(), with_embedder("click_coral", "click_multirag")
+    for table in (as_shipped, alike):
+        assert cells(table, LABEL)["CLIcK"].value == pytest.approx(50.0)
+    assert as_shipped is not None
+    assert alike is not None
+    assert as_shipped.rows[0].source == "this run"
+    assert alike.rows[0].source.startswith("this run, other settings: ")
+    assert "e5" in alike.rows[0].source
+    # multiRAG with the paper's embedder is no baseline of such a CORAL; Non-RAG has none
+    apart = with_embedder("click_coral")
+    assert cells(apart, LABEL)["CLIcK"].value == pytest.approx(75.0)
+    assert apart is not None
+    assert any("against Non-RAG" in note for note in apart.notes)
+
+
 def test_models_stay_distinct(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", {"blend_coral_su": [1, 1], "blend_norag_su": [0, 0]}, "org/a")
     b = write_run(tmp_path / "b", {"blend_coral_su": [1, 0], "blend_norag_su": [1, 0]}, "org/b")

@@ -197,3 +197,13 @@ def test_a_score_over_territories_that_was_set_by_hand_is_noticed(
     path.write_text(json.dumps(content), "utf-8")
     (line,) = unsupported([folder])
     assert "concurrence.KB_CS is 0.99" in line
+
+
+@pytest.mark.parametrize("share", ["read", "refused", "unread"])
+def test_one_figure_has_one_interval(share: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Rows of a territory are resampled together, whether the share is a metric of rows or of the whole."""
+    for results in (before, after):
+        scores = results["configs"][TASK]["scores"]
+        of_rows = scores["metrics"][f"option_{share}"]
+        whole = scores["concurrence"]["rates"][share]
+        assert {key: of_rows.get(key) for key in whole} == whole

@@ -1,4 +1,4 @@
-"""CORAL's margin over the strongest baseline, from the samples of runs with the settings of its Table 1."""
+"""CORAL's margin over the strongest baseline, from the samples of runs that differ from its Table 1 in the same way."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.tables._layout_schema import Column, load_layout
 from mrag_eval.report.tables._row_runs import OwnRow, placed, table_runs, task_runs
+from mrag_eval.report.tables._row_settings import alike, source_of
 
 _METRIC = "acc"
 _CORAL = "CORAL"
+# What only a loop has, and what only a search has.
+_OF_AGENTS = ("agent", "planner", "critic")
+_OF_SEARCH = ("index", "retrieval", "reranker", "retriever", "chunker", "corpus", "kind", "languages")
 _PERCENT = 100.0
 
 
@@ -34,20 +38,23 @@ class _Sides:
 def margin_table(results: Sequence[Path]) -> Table | None:
     """Return CORAL minus the strongest baseline of each column of Table 1, in points, paired by row.
 
-    Both are runs with the settings of Table 1. Over several languages the difference is that of the plain means over
-    languages, resampled within each language (questions asked in several languages together). The strongest baseline is
-    found in the same figures. None without samples.
+    Both are runs with the settings of Table 1, or differ from it in the same way, as the row's source says. Over
+    several languages the difference is that of the plain means over languages, resampled within each language
+    (questions asked in several languages together). The strongest baseline is found in the same figures. None without
+    samples.
     """
     layout = load_layout("coral")
     one = next(table for table in layout.tables if table.id == "1")
     runs = task_runs(read_results(list(results)), layout)
-    own = table_runs(one, layout, runs, placed(layout, runs)).fitting
+    own = table_runs(one, layout, runs, placed(layout, runs)).rows
     files = {id(run.leaf): run.file for run in runs}
     models = {label: run.file.model for run in runs for label in run.labels}
     rows, notes = [], []
     for coral in [row for row in own if row.name == _CORAL]:
         ours = _samples(coral, files)
-        baselines = [row for row in own if row.name != _CORAL and row.label == models[coral.label]]
+        baselines = [
+            row for row in own if row.name != _CORAL and row.label == models[coral.label] and _alike(coral, row)
+        ]
         rivals = {row.name: (str(row.condition and row.condition.part), _samples(row, files)) for row in baselines}
         cells = []
         for column in one.columns:
@@ -62,14 +69,22 @@ def margin_table(results: Sequence[Path]) -> Table | None:
             cells.append(cell)
             notes.append(f"{coral.label}, {column.name}: against {best.name}, {note}")
         if any(cell.value is not None for cell in cells):
-            rows.append(Row((coral.label,), "this run", tuple(cells)))
+            leaves = [leaf for picked in coral.picked.values() for leaf in picked]
+            rows.append(Row((coral.label,), source_of(coral.differs, leaves=leaves), tuple(cells)))
     if not rows:
         return None
     notes.append("the strongest baseline is found in the same rows, which makes its score a little too high")
-    notes.append("runs with other settings than Table 1 (above) have no margin")
+    notes.append("runs are compared that have the settings of Table 1, or differ from it (above) in the same way")
     names = tuple(column.name for column in one.columns)
     title = "CORAL less the strongest baseline, in points, with 95% intervals"
     return Table("margins", title, ("model",), names, tuple(rows), 2, tuple(notes), intervals=True)
+
+
+def _alike(coral: OwnRow, row: OwnRow) -> bool:
+    """Return whether a baseline differs from Table 1 as CORAL does, but for what the baseline does not have."""
+    ours, theirs = ({*map(alike, one.differs)} for one in (coral, row))
+    lacks = _OF_AGENTS if row.condition is None or row.condition.part != "norag" else (*_OF_AGENTS, *_OF_SEARCH)
+    return theirs <= ours and all(text.startswith(lacks) for text in ours - theirs)
 
 
 def _samples(row: OwnRow, files: Mapping[int, ResultFile]) -> dict[str, SampleSet]:
