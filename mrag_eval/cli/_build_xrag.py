@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from mrag_eval.cli._options import command
 
+
+@command()
 def xrag(
-    corpus: Annotated[
-        Path,
-        typer.Argument(
-            metavar="ARTICLES",
-            help="The articles: a .jsonl, .jsonl.gz, .parquet or .json file, or a folder of such files.",
-        ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder of the set, its datasheet and its steps.")],
-    settings: Annotated[
-        Path | None, typer.Option(help="A YAML file of settings: languages, limits, models, prompts, ...")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="The model of the config file for every step that the settings name no model for."),
-    ] = None,
-    review: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A sheet for a person: written if the file does not exist, otherwise read. Repeat it for each person."
-        ),
-    ] = None,
-    review_translations: Annotated[
-        list[Path] | None,
-        typer.Option(help="The same for the translations, which are reviewed after the questions."),
-    ] = None,
+    corpus: Path,
+    *,
+    output: Path,
+    settings: Path | None = None,
+    model: str | None = None,
+    review: list[Path] | None = None,
+    review_translations: list[Path] | None = None,
 ) -> None:
     """Build questions on two news articles each, from dated articles in several languages.
 
     The tasks `xrag_mono_*` and `xrag_multi_*` can read the set. Run the command again to continue after an
     interruption.
+
+    Args:
+        corpus (ARTICLES): The articles: a .jsonl, .jsonl.gz, .parquet or .json file, or a folder of such files.
+        output (-o): The folder of the set, its datasheet and its steps.
+        settings: A YAML file of settings: languages, limits, models, prompts, ...
+        model: The model of the config file for every step that the settings name no model for.
+        review: A sheet for a person: written if the file does not exist, otherwise read. Repeat it for each person.
+        review_translations: The same for the translations, which are reviewed after the questions.
     """
     from mrag_eval.building import build_xrag, read_settings, yield_table
 

@@ -8,56 +8,27 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import output_file, pairs_of, refuse_with, warned_of_unsupported
-from mrag_eval.platform import to_json
+from mrag_eval.cli._options import Count, Natural, NewFile, command, pairs_of, refuse_with, warned_of_unsupported
+from mrag_eval.platform import Allowed, to_json
 
 
+@command()
 def compare(
     context: typer.Context,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN", help="Runs: their output folders, or sample files (--log_samples)."),
-    ],
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Compare only this metric. Repeat the option for several.")
-    ] = None,
-    pair: Annotated[
-        list[str] | None,
-        typer.Option(metavar="A_TASK=B_TASK", help="Compare two tasks of different names. Repeat for several."),
-    ] = None,
-    differs: Annotated[
-        list[str] | None,
-        typer.Option(help="A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated."),
-    ] = None,
-    equivalent: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="MARGIN",
-            help="Say which differences are shown to be smaller than this, in the metric's unit (0.02: two points).",
-        ),
-    ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="List the rows whose score rose or fell.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap resamples.")] = 0,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Count the answers that change between any two tasks of a model.")
-    ] = False,
-    most: Annotated[
-        int, typer.Option(min=1, help="With --answers: the number of territories or questions to name for each pair.")
-    ] = 10,
-    languages: Annotated[
-        bool, typer.Option("--languages", help="Measure whether a model gives the same answers in every language.")
-    ] = False,
-    by: Annotated[
-        str,
-        typer.Option(help="With --languages: the field that versions of a question share (question, group or row)."),
-    ] = "question",
-    form: Annotated[
-        str, typer.Option("--format", help="md, csv or json; md or json with --answers and --languages.")
-    ] = "md",
-    html: Annotated[
-        Path | None, output_file(help="Also write the rows whose score rose or fell to this file, as a page.")
-    ] = None,
+    runs: list[Path],
+    *,
+    metric: list[str] | None = None,
+    pair: list[str] | None = None,
+    differs: list[str] | None = None,
+    equivalent: Annotated[float, Allowed(least=0)] | None = None,
+    rows: bool = False,
+    seed: Natural = 0,
+    answers: bool = False,
+    most: Count = 10,
+    languages: bool = False,
+    by: str = "question",
+    form: str = "md",
+    html: NewFile | None = None,
 ) -> None:
     """Compare two runs row by row: difference, confidence interval, and a paired p-value, corrected for all.
 
@@ -66,6 +37,22 @@ def compare(
 
     With --languages, read one or more runs on parallel questions. Print the share of language pairs with the same
     answer, and with the same correctness.
+
+    Args:
+        runs (RUN): Runs: their output folders, or sample files (--log_samples).
+        metric: Compare only this metric. Repeat the option for several.
+        pair (A_TASK=B_TASK): Compare two tasks of different names. Repeat for several.
+        differs: A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated.
+        equivalent (MARGIN): Say which differences are shown to be smaller than this, in the metric's unit (0.02: two
+            points).
+        rows: List the rows whose score rose or fell.
+        seed: Random seed of the bootstrap resamples.
+        answers: Count the answers that change between any two tasks of a model.
+        most: With --answers: the number of territories or questions to name for each pair.
+        languages: Measure whether a model gives the same answers in every language.
+        by: With --languages: the field that versions of a question share (question, group or row).
+        form (--format): md, csv or json; md or json with --answers and --languages.
+        html: Also write the rows whose score rose or fell to this file, as a page.
     """
     of_two = ("metric", "pair", "differs", "equivalent", "rows", "seed", "html")
     if answers:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import IncludePath, Limit, Metadata
+from mrag_eval.cli._options import Limit, command
 
 
+@command()
 def controls(
-    tasks: Annotated[str, typer.Argument(metavar="TASK", help="Names of tasks, groups or tags, separated by commas.")],
-    language: Annotated[
-        list[str] | None,
-        typer.Option("--language", "-l", help="Only rows whose question is in this language. May be repeated."),
-    ] = None,
-    metadata: Metadata = None,
-    limit: Limit = None,
-    include_path: IncludePath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the controls as JSON, with unrounded values.")] = False,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Ask the judges about the replies of the controls, too, which costs calls.")
-    ] = False,
+    tasks: str,
+    *,
+    language: list[str] | None = None,
+    metadata: list[str] | None = None,
+    limit: Limit | None = None,
+    include_path: str | None = None,
+    as_json: bool = False,
+    judge: bool = False,
 ) -> None:
     """Show what the metrics of tasks give in each language without a model: ceilings and floors of a score.
 
     A right answer, in a plain sentence or bare, should score near 100, another row's answer near 0. What is missing
     there is the metric's loss, and no model's. Searches use the index of the task; no model is evaluated.
+
+    Args:
+        tasks (TASK): Names of tasks, groups or tags, separated by commas.
+        language (-l): Only rows whose question is in this language. May be repeated.
+        as_json (--json): Print the controls as JSON, with unrounded values.
+        judge: Ask the judges about the replies of the controls, too, which costs calls.
     """
     from mrag_eval.cli._harness import built_tasks
     from mrag_eval.cli._retrieve import flags_of

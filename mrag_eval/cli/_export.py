@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
-from mrag_eval.cli._options import warned_of_unsupported
+from mrag_eval.cli._options import Declared, command, warned_of_unsupported
 
 
-class ExportCommand(TyperCommand):
+class ExportCommand(Declared):
     """List the formats at the end of the help; only there, since reading them takes time."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -22,61 +21,43 @@ class ExportCommand(TyperCommand):
         super().format_help(ctx, formatter)
 
 
+@command()
 def export(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RESULTS", help="Result files of runs, or folders that contain them (--output_path of a run)."
-        ),
-    ],
-    form: Annotated[
-        str,
-        typer.Option("--format", help="The format, one of those listed below."),
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="The folder or file to write to. The default is the folder export/, or a file in it."
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Export only this metric. May be repeated; the first is the main one.")
-    ] = None,
-    card: Annotated[Path | None, typer.Option(help="With model-index: the README.md to add it to.")] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="With eval-results: the dataset on the hub that the scores belong to, as ORG/NAME."),
-    ] = None,
-    source_url: Annotated[str | None, typer.Option(help="A web address at which the results are published.")] = None,
-    organization: Annotated[
-        str, typer.Option(help="With eee: the organization that publishes the record.")
-    ] = "unspecified",
-    relationship: Annotated[
-        str,
-        typer.Option(
-            help="With eee: the evaluator's relationship to the model developer (first_party, third_party, ...)."
-        ),
-    ] = "other",
-    deployment: Annotated[
-        str | None, typer.Option(help="With eee: how the model was served, self_deployed or externally_managed.")
-    ] = None,
-    availability: Annotated[
-        str | None, typer.Option(help="With eee: whether the model is open_weights or closed_weights.")
-    ] = None,
-    bold: Annotated[bool, typer.Option("--bold", help="With latex: set the best model of each task in bold.")] = False,
-    include_text: Annotated[
-        bool,
-        typer.Option(
-            "--include-text", help="Include texts even if their licence does not clearly allow redistribution."
-        ),
-    ] = False,
-    push: Annotated[
-        str | None, typer.Option(metavar="REPO", help="Open a pull request in this repository on the hub.")
-    ] = None,
+    results: list[Path],
+    *,
+    form: str,
+    output: Path | None = None,
+    metric: list[str] | None = None,
+    card: Path | None = None,
+    dataset: str | None = None,
+    source_url: str | None = None,
+    organization: str = "unspecified",
+    relationship: str = "other",
+    deployment: str | None = None,
+    availability: str | None = None,
+    bold: bool = False,
+    include_text: bool = False,
+    push: str | None = None,
 ) -> None:
     """Write results in the formats of leaderboards and papers: a model card, files of the hub, LaTeX and others.
 
     A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
+
+    Args:
+        results (RESULTS): Result files of runs, or folders that contain them (--output_path of a run).
+        form (--format): The format, one of those listed below.
+        output (-o): The folder or file to write to. The default is the folder export/, or a file in it.
+        metric: Export only this metric. May be repeated; the first is the main one.
+        card: With model-index: the README.md to add it to.
+        dataset: With eval-results: the dataset on the hub that the scores belong to, as ORG/NAME.
+        source_url: A web address at which the results are published.
+        organization: With eee: the organization that publishes the record.
+        relationship: With eee: the evaluator's relationship to the model developer (first_party, third_party, ...).
+        deployment: With eee: how the model was served, self_deployed or externally_managed.
+        availability: With eee: whether the model is open_weights or closed_weights.
+        bold: With latex: set the best model of each task in bold.
+        include_text: Include texts even if their licence does not clearly allow redistribution.
+        push (REPO): Open a pull request in this repository on the hub.
     """
     from mrag_eval.platform import one_of, tasks_folder
     from mrag_eval.report import EXPORTS, Options, Sender, rerun

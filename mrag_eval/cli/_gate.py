@@ -5,64 +5,37 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from mrag_eval.cli._options import output_file, refuse_with, warned_of_unsupported
+from mrag_eval.cli._options import NewFile, command, refuse_with, warned_of_unsupported
 from mrag_eval.platform import number_of, write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.report import Changes, GateResult
 
 
+@command()
 def gate(
     context: typer.Context,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="RUN", help="With --save or --init: output folders or sample files of a run."),
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(help="A file written by --save, or the output folder of a run.")
-    ] = None,
-    pinned: Annotated[
-        Path | None,
-        typer.Option(help="A second, older baseline, against which drops add up: the same kinds of file and folder."),
-    ] = None,
-    candidate: Annotated[Path | None, typer.Option(help="The output folder of the run to be released.")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="The model to take, if the folder of the candidate, or RUN, has several."),
-    ] = None,
-    baseline_model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="The model to take, if the folder of the baseline has several, or the pinned one."
-        ),
-    ] = None,
-    rules: Annotated[Path | None, typer.Option(help="The rules: a YAML file, described in docs/gate.md.")] = None,
-    save: Annotated[
-        Path | None, output_file(metavar="FILE", help="Write the scores of RUN to this file and check nothing.")
-    ] = None,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="With --save: also keep the answers and the ids of the passages shown.")
-    ] = False,
-    init: Annotated[
-        Path | None, output_file(metavar="FILE", help="Write a first file of rules for RUN and check nothing.")
-    ] = None,
-    junit: Annotated[Path | None, output_file(help="Also write the result as JUnit XML to this file.")] = None,
-    markdown: Annotated[
-        Path | None,
-        output_file(help="Also write the result as Markdown to this file: the verdict first, then the changed rows."),
-    ] = None,
-    html: Annotated[Path | None, output_file(help="Also write the changed rows to this file, as a page.")] = None,
-    page_url: Annotated[
-        str | None, typer.Option(help="The address at which that page will be found: the Markdown links to its rows.")
-    ] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also list the languages, pairs and other cells that pass.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    runs: list[Path] | None = None,
+    *,
+    baseline: Path | None = None,
+    pinned: Path | None = None,
+    candidate: Path | None = None,
+    model: str | None = None,
+    baseline_model: str | None = None,
+    rules: Path | None = None,
+    save: NewFile | None = None,
+    answers: bool = False,
+    init: NewFile | None = None,
+    junit: NewFile | None = None,
+    markdown: NewFile | None = None,
+    html: NewFile | None = None,
+    page_url: str | None = None,
+    verbose: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
 
@@ -71,6 +44,24 @@ def gate(
 
     With --save FILE RUN..., save the scores of runs row by row, without texts, as a baseline for later. With --init
     FILE RUN..., write a file of rules for the tasks of runs, to be edited.
+
+    Args:
+        runs (RUN): With --save or --init: output folders or sample files of a run.
+        baseline: A file written by --save, or the output folder of a run.
+        pinned: A second, older baseline, against which drops add up: the same kinds of file and folder.
+        candidate: The output folder of the run to be released.
+        model (NAME): The model to take, if the folder of the candidate, or RUN, has several.
+        baseline_model (NAME): The model to take, if the folder of the baseline has several, or the pinned one.
+        rules: The rules: a YAML file, described in docs/gate.md.
+        save (FILE): Write the scores of RUN to this file and check nothing.
+        answers: With --save: also keep the answers and the ids of the passages shown.
+        init (FILE): Write a first file of rules for RUN and check nothing.
+        junit: Also write the result as JUnit XML to this file.
+        markdown: Also write the result as Markdown to this file: the verdict first, then the changed rows.
+        html: Also write the changed rows to this file, as a page.
+        page_url: The address at which that page will be found: the Markdown links to its rows.
+        verbose: Also list the languages, pairs and other cells that pass.
+        as_json (--json): Print the result as JSON.
     """
     of_a_check = (
         *("baseline", "pinned", "candidate", "baseline_model", "rules"),

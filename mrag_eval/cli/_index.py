@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from mrag_eval.cli._index_build import BuildCommand, build
+from mrag_eval.cli._index_build import build
 from mrag_eval.cli._index_import import import_
 from mrag_eval.cli._index_use import center, info, merge, milvus, search
+from mrag_eval.cli._options import App
 
-index_app = typer.Typer(help="Build, import, merge, inspect and search the indexes of passages.", no_args_is_help=True)
-index_app.command(cls=BuildCommand, short_help="Build an index from documents, or add documents to one.")(build)
+index_app = App(help="Build, import, merge, inspect and search the indexes of passages.", no_args_is_help=True)
+index_app.command(short_help="Build an index from documents, or add documents to one.")(build)
 index_app.command("import", short_help="Make an index from vectors that exist already, and check them.")(import_)
 index_app.command(short_help="Merge several indexes into one.")(merge)
 index_app.command(short_help="Compute the mean vector of each language of an index.")(center)

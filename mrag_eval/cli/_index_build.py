@@ -2,135 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
-from inspect import Parameter, signature
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperCommand
 
 from mrag_eval.cli._index_text import echo_index
-from mrag_eval.cli._options import Memory, pairs_of, refuse_with, was_given
+from mrag_eval.cli._options import Count, command, pairs_of, refuse_with, was_given
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine
 
-# The order of the help: options of the command line alone stand beside the settings that they belong to.
-_FIRST = ("context", "source", "path", "add", "kind", "store", "embedder", "chunker", "size", "lang", "split", "key")
-_LAST = ("memory", "recall", "queries", "engine", "address", "actors")
-# Settings whose options have other names or types, and those without an option.
-_OTHERWISE = ("memory_budget", "recall_queries", "engine")
-_IN_PYTHON = ("progress", "bm25", "token_counter", "source", "selection", "name")
 # Options that may be given with --add.
 _WITH_ADD = ("source", "path", "add", "embedder", "lang", "split", "key", "device", "batch_size", "resume")
 
 
-class BuildCommand(TyperCommand):
-    """Take the settings of an index as options, read when they are needed, as importing them takes time."""
-
-    def __init__(self, *arguments: Any, **known: Any) -> None:
-        super().__init__(*arguments, **known)
-        del self.params, self.callback
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("params", "callback"):
-            raise AttributeError(name)
-        whole = typer.Typer(add_completion=False)
-        whole.command()(_with_options())
-        made = typer.main.get_command(whole)
-        self.params, self.callback = made.params, made.callback
-        return getattr(self, name)
-
-
-def build() -> None:
+@command(
+    "source path add kind store embedder chunker size lang split key joint segment stem simplified device batch_size "
+    "window workers resume overwrite factory memory recall queries engine address actors",
+    "mrag_eval.retrievers:BuildSettings",
+)
+def build(
+    context: typer.Context,
+    source: str,
+    path: Path,
+    *,
+    add: bool = False,
+    size: Count = 100,
+    lang: str | None = None,
+    split: str = "train",
+    key: list[str] | None = None,
+    memory: str | None = None,
+    queries: Path | None = None,
+    engine: str = "builtin",
+    address: str | None = None,
+    actors: Count | None = None,
+    **settings: Any,
+) -> None:
     """Build an index from documents. An interrupted build leaves nothing at INDEX; --resume continues it.
 
     With --add, the documents are cut and embedded like those already in INDEX, which are not embedded again. INDEX can
     be searched until the new one replaces it.
 
     Progress is shown on a terminal, and otherwise written to standard error every half minute.
+
+    Args:
+        source (DOCUMENTS): A .jsonl, .jsonl.gz or .parquet file; a folder of such files, or of .txt or .md files; or
+            hub:NAME.
+        path (INDEX): The folder to make; with --add, the index to add to.
+        add: Add the documents to the index at INDEX, with its own settings.
+        size: Words or tokens of a passage, for the chunkers words, sentences and llamaindex.
+        lang: The language of all documents, if they do not name it themselves.
+        split: The split of a hub dataset.
+        key (FIELD=NAME): The documents' name of a field: id, text, title or lang. May be repeated.
+        queries (FILE): A file of queries to measure recall with, one per line.
+        engine: builtin, or ray to cut and embed documents on Ray Data.
+        address: Ray's cluster: auto or HOST:PORT. The default starts Ray on this machine.
+        actors: Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs.
     """
-
-
-@cache
-def _with_options() -> Callable[..., None]:
-    """Return the command, with an option for each of its ``**settings``."""
-    own = signature(_build, eval_str=True)
-    parameters = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD] + list(_options())
-    order = [*_FIRST, *(p.name for p in parameters if p.name not in (*_FIRST, *_LAST)), *_LAST]
-    parameters.sort(key=lambda each: order.index(each.name))
-    made: Any = _build
-    made.__signature__ = own.replace(parameters=parameters)
-    made.__annotations__ = {each.name: each.annotation for each in parameters}
-    return _build
-
-
-def _options() -> Iterator[Parameter]:
-    from mrag_eval.retrievers import BuildSettings, settings_of
-
-    for each in settings_of(BuildSettings):
-        if each.name in (*_OTHERWISE, *_IN_PYTHON):
-            continue
-        kinds = get_args(each.type) or (each.type,)
-        kind = next(simple for simple in (str, bool, int, float) if simple in kinds)
-        flag = f"--{each.name.replace('_', '-')}"
-        if kind is bool and NoneType in kinds:
-            flag += f"/--no-{each.name}"
-        shown, least, most = each.default is not None, each.allowed.least, each.allowed.most
-        option = typer.Option(flag, help=each.help, show_default=shown, min=least, max=most)
-        typed: Any = Annotated[kind | None if NoneType in kinds else kind, option]
-        yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=typed)
-
-
-def _build(
-    context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DOCUMENTS",
-            help="A .jsonl, .jsonl.gz or .parquet file; a folder of such files, or of .txt or .md files; or hub:NAME.",
-        ),
-    ],
-    path: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder to make; with --add, the index to add to.")],
-    *,
-    add: Annotated[
-        bool,
-        typer.Option("--add", help="Add the documents to the index at INDEX, with its own settings."),
-    ] = False,
-    size: Annotated[
-        int, typer.Option(min=1, help="Words or tokens of a passage, for the chunkers words, sentences and llamaindex.")
-    ] = 100,
-    lang: Annotated[
-        str | None, typer.Option(help="The language of all documents, if they do not name it themselves.")
-    ] = None,
-    split: Annotated[str, typer.Option(help="The split of a hub dataset.")] = "train",
-    key: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--key",
-            metavar="FIELD=NAME",
-            help="The documents' name of a field: id, text, title or lang. May be repeated.",
-        ),
-    ] = None,
-    memory: Memory = None,
-    queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of queries to measure recall with, one per line.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="builtin, or ray to cut and embed documents on Ray Data.")] = "builtin",
-    address: Annotated[
-        str | None, typer.Option(help="Ray's cluster: auto or HOST:PORT. The default starts Ray on this machine.")
-    ] = None,
-    actors: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of Ray's embedding actors. The default is one per GPU, or one per CPU without GPUs."
-        ),
-    ] = None,
-    **settings: Any,
-) -> None:
     from mrag_eval.cli._screen import lines_of_progress
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import ChunkConfig, add_documents, build_index, read_corpus

@@ -10,35 +10,30 @@ from typing import Annotated, Any
 import typer
 
 from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored, passages_of
-from mrag_eval.cli._options import Memory, pairs_of
-from mrag_eval.platform import number_of
-
-_Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
-_Uri = Annotated[
-    str | None,
-    typer.Option(
-        "--uri",
-        help="Look in Milvus (http://HOST:19530, or a local file ending in .db). INDEX is then the collection's name.",
-    ),
-]
+from mrag_eval.cli._options import Count, command, pairs_of
+from mrag_eval.platform import Allowed, number_of
 
 
+@command()
 def merge(
-    path: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make.")],
-    parts: Annotated[list[Path], typer.Argument(metavar="INDEX", help="Indexes built with the same embedder.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an index that is already at OUT.")] = False,
-    factory: Annotated[
-        str | None,
-        typer.Option(help="Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory."),
-    ] = None,
-    memory: Memory = None,
-    recall: Annotated[
-        float, typer.Option(min=0, max=1, help="The recall@20 that an approximate index is tuned to.")
-    ] = 0.95,
+    path: Path,
+    parts: list[Path],
+    *,
+    overwrite: bool = False,
+    factory: str | None = None,
+    memory: str | None = None,
+    recall: Annotated[float, Allowed(least=0, most=1)] = 0.95,
 ) -> None:
     """Merge indexes into one without embedding anything again. No passage id may occur twice.
 
     With a single INDEX and --factory, copy it with another kind of search.
+
+    Args:
+        path (OUT): The folder to make.
+        parts (INDEX): Indexes built with the same embedder.
+        overwrite: Replace an index that is already at OUT.
+        factory: Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory.
+        recall: The recall@20 that an approximate index is tuned to.
     """
     from mrag_eval.retrievers import merge_indexes
 
@@ -46,7 +41,8 @@ def merge(
     echo_index(path, index)
 
 
-def center(path: _Index) -> None:
+@command()
+def center(path: Path) -> None:
     """Compute the mean vector of each language from the stored vectors, for retrieval.merge=centered and turns.
 
     A new index has them already. Nothing is embedded, and the index keeps its fingerprint. After an interruption, run
@@ -62,34 +58,32 @@ def center(path: _Index) -> None:
     )
 
 
+@command()
 def milvus(
-    path: _Index,
-    uri: Annotated[str, typer.Option(help="Milvus: http://HOST:19530, or a local file ending in .db.")],
-    collection: Annotated[
-        str | None, typer.Option(help="The name of the collection. The default is the folder's name.")
-    ] = None,
-    vector_index: Annotated[
-        str, typer.Option(help="How Milvus indexes dense vectors: FLAT (exact), IVF_FLAT or HNSW.")
-    ] = "FLAT",
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--param", metavar="NAME=N", help="A parameter of that index, such as M or nlist. May be repeated."
-        ),
-    ] = None,
-    search_param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--search-param", metavar="NAME=N", help="A parameter of its search, such as ef. May be repeated."
-        ),
-    ] = None,
-    token_env: Annotated[str, typer.Option(help="The environment variable that contains the token.")] = "MILVUS_TOKEN",
-    patience: Annotated[float, typer.Option(min=0, help="Seconds to wait for a server that does not answer.")] = 120.0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another index of that name.")] = False,
+    path: Path,
+    *,
+    uri: str,
+    collection: str | None = None,
+    vector_index: str = "FLAT",
+    param: list[str] | None = None,
+    search_param: list[str] | None = None,
+    token_env: str = "MILVUS_TOKEN",
+    patience: Annotated[float, Allowed(least=0)] = 120.0,
+    overwrite: bool = False,
 ) -> None:
     """Load an index into Milvus and count its passages there.
 
     Run the command again to continue after an interruption.
+
+    Args:
+        uri: Milvus: http://HOST:19530, or a local file ending in .db.
+        collection: The name of the collection. The default is the folder's name.
+        vector_index: How Milvus indexes dense vectors: FLAT (exact), IVF_FLAT or HNSW.
+        param (NAME=N): A parameter of that index, such as M or nlist. May be repeated.
+        search_param (NAME=N): A parameter of its search, such as ef. May be repeated.
+        token_env: The environment variable that contains the token.
+        patience: Seconds to wait for a server that does not answer.
+        overwrite: Replace another index of that name.
     """
     from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
 
@@ -106,27 +100,26 @@ def milvus(
     typer.echo(f"use it     retrieval.kind=milvus,retrieval.uri={uri},retrieval.corpus={name}")
 
 
+@command()
 def info(
-    path: _Index,
-    check: Annotated[
-        bool,
-        typer.Option("--verify", help="Also read every file and compare its checksum (in Milvus: count the passages)."),
-    ] = False,
-    lengths: Annotated[
-        bool,
-        typer.Option("--lengths", help="Also read all passages and print their median length in characters."),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="With --lengths: write them to this folder, for `report --layout mrag`."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest, without its list of files.")] = False,
-    uri: _Uri = None,
+    path: Path,
+    *,
+    check: bool = False,
+    lengths: bool = False,
+    output: Path | None = None,
+    as_json: bool = False,
+    uri: str | None = None,
 ) -> None:
     """Show what an index contains and how it was built: kind, embedder, chunker, languages and size.
 
     Without --verify only the checksums of small files are compared. With --verify the exit code is 1 if any file is
     damaged.
+
+    Args:
+        check (--verify): Also read every file and compare its checksum (in Milvus: count the passages).
+        lengths: Also read all passages and print their median length in characters.
+        output (-o): With --lengths: write them to this folder, for `report --layout mrag`.
+        as_json (--json): Print the manifest, without its list of files.
     """
     from mrag_eval.platform import check_output
     from mrag_eval.report import measure_lengths, write_lengths
@@ -193,24 +186,27 @@ def _verified(path: Path, uri: str | None) -> str:
         raise typer.Exit(1) from None
 
 
+@command()
 def search(
-    path: _Index,
-    query: Annotated[str, typer.Argument(help="The query, in any language.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of passages to print.")] = 5,
-    lang: Annotated[
-        list[str] | None, typer.Option("--lang", help="Search only this language. May be repeated.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per passage.")] = False,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            help="The index's embedder, as in `mrag-eval index build`. Needed if it is behind an address, runs code of "
-            "its own or is in a local folder, and is not in the config file."
-        ),
-    ] = None,
-    uri: _Uri = None,
+    path: Path,
+    query: str,
+    *,
+    k: Count = 5,
+    lang: list[str] | None = None,
+    as_json: bool = False,
+    embedder: str | None = None,
+    uri: str | None = None,
 ) -> None:
-    """Search an index and print the best passages: rank, score, language, id, title and the beginning of the text."""
+    """Search an index and print the best passages: rank, score, language, id, title and the beginning of the text.
+
+    Args:
+        query: The query, in any language.
+        k (-k): Number of passages to print.
+        lang: Search only this language. May be repeated.
+        as_json (--json): Print one JSON object per passage.
+        embedder: The index's embedder, as in `mrag-eval index build`. Needed if it is behind an address, runs code of
+            its own or is in a local folder, and is not in the config file.
+    """
     from mrag_eval.config import load_config
     from mrag_eval.retrievers import MilvusPlace, check_embedder, load_index, open_milvus
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from mrag_eval.cli._judge_agree import agree
 from mrag_eval.cli._judge_correct import correct
 from mrag_eval.cli._judge_documents import documents
@@ -11,8 +9,9 @@ from mrag_eval.cli._judge_inspect import inspect
 from mrag_eval.cli._judge_panel import answers, claims, passages
 from mrag_eval.cli._judge_people import people
 from mrag_eval.cli._judge_rewrites import rewrites
+from mrag_eval.cli._options import App
 
-judge_app = typer.Typer(
+judge_app = App(
     help="Judge answers, claims, passages and queries of finished runs, by models or by people.", no_args_is_help=True
 )
 judge_app.command(short_help="Judge the answers of finished runs by a panel of models.")(answers)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
-from mrag_eval.cli._options import output_file
+from mrag_eval.cli._options import NewFile, command
 from mrag_eval.core import YES_NO, columns, decimal
 from mrag_eval.platform import number_of, to_json
 
@@ -22,25 +22,9 @@ if TYPE_CHECKING:
 _MOST = 3
 
 
+@command()
 def agree(
-    samples: Annotated[
-        list[Path],
-        typer.Argument(metavar="SAMPLES", help="Sample files that were judged or checked; several runs are pooled."),
-    ],
-    human: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--human",
-            metavar="FILE",
-            help="An annotator's labels: a CSV file with the columns `id`, `label` (correct or incorrect, else a level "
-            "of the judges' scale) and, if any, `debatable` (yes or no). Repeat it for each person. Or labels of "
-            "sentences or spans: a file of MEMERAG or PsiloQA, as published.",
-        ),
-    ] = None,
-    write: Annotated[
-        Path | None, output_file(metavar="CSV", help="Write a sheet of all judged answers, to be labelled.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as JSON.")] = False,
+    samples: list[Path], *, human: list[Path] | None = None, write: NewFile | None = None, as_json: bool = False
 ) -> None:
     """Compare a panel and each of its judges, or a checker of support, with people.
 
@@ -51,6 +35,14 @@ def agree(
 
     Labels of sentences are compared with the claims of the same answers: balanced accuracy, kappa, and the share called
     supported. Labels of spans are compared by character, in each answer: F1 and IoU. Both are printed by language.
+
+    Args:
+        samples (SAMPLES): Sample files that were judged or checked; several runs are pooled.
+        human (FILE): An annotator's labels: a CSV file with the columns `id`, `label` (correct or incorrect, else a
+            level of the judges' scale) and, if any, `debatable` (yes or no). Repeat it for each person. Or labels of
+            sentences or spans: a file of MEMERAG or PsiloQA, as published.
+        write (CSV): Write a sheet of all judged answers, to be labelled.
+        as_json (--json): Print the agreement as JSON.
     """
     from mrag_eval.report import agreement, of_whole_answers, support_agreement, write_pooled_sheet
 

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import output_file
+from mrag_eval.cli._options import Count, Natural, NewFile, command
 
 
+@command()
 def correct(
-    run: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Judged sample files of a run, or folders that contain them.")
-    ],
-    labels: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="People's labels: columns `id` and `label` (correct or incorrect)."),
-    ] = None,
-    write: Annotated[Path | None, output_file(metavar="CSV", help="Write the next rows to label to this file.")] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of rows to label.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the order of rows.")] = 0,
-    metric: Annotated[
-        str, typer.Option(help="The judge's metric to correct: judge_correct, judged_accuracy or another of 0 and 1.")
-    ] = "judge_correct",
-    form: Annotated[str, typer.Option("--format", help="Print the rates as md, csv or json.")] = "md",
+    run: list[Path],
+    *,
+    labels: Path | None = None,
+    write: NewFile | None = None,
+    n: Count = 200,
+    seed: Natural = 0,
+    metric: str = "judge_correct",
+    form: str = "md",
 ) -> None:
     """Correct a judge's rate by a small sample that people labelled, for every task (IR mode) and language.
 
     The errors of the judge and of the sample are in the 95 % interval: prediction-powered inference with power tuning
     (PPI++), and the estimator of Rogan and Gladen. --write draws the rows to label at random: a few of every language,
     then in proportion to its rows.
+
+    Args:
+        run (RUN): Judged sample files of a run, or folders that contain them.
+        labels (CSV): People's labels: columns `id` and `label` (correct or incorrect).
+        write (CSV): Write the next rows to label to this file.
+        n: With --write: number of rows to label.
+        seed: With --write: random seed of the order of rows.
+        metric: The judge's metric to correct: judge_correct, judged_accuracy or another of 0 and 1.
+        form (--format): Print the rates as md, csv or json.
     """
     from mrag_eval.report import corrected_table, read_labels_of, read_verdicts, render, write_label_sheet
 

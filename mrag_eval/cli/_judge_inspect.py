@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import output_file
+from mrag_eval.cli._options import Count, Natural, NewFile, command
 
 
+@command()
 def inspect(
-    samples: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="SAMPLES", help="Sample files, or folders that contain them (--log_samples)."),
-    ] = None,
-    n: Annotated[
-        int, typer.Option("--n", min=1, help="Number of predictions to draw, the same number from each language.")
-    ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw.")] = 0,
-    per_language: Annotated[
-        bool, typer.Option("--per-language", help="Draw --n predictions from each language, as in the mRAG paper.")
-    ] = False,
-    wrong: Annotated[bool, typer.Option("--wrong", help="Draw only predictions that are scored as wrong.")] = False,
-    task: Annotated[str | None, typer.Option(help="Draw only from this task.")] = None,
-    output: Annotated[Path, output_file("--output", "-o", help="The sheet to write, as CSV.")] = Path("inspection.csv"),
-    read: Annotated[
-        Path | None, typer.Option(metavar="SHEET", help="Count a sheet that people have filled in.")
-    ] = None,
-    triage: Annotated[
-        bool,
-        typer.Option(
-            "--triage", help="Sort every answer of people (judge people) that is incorrect: misjudged, wrong or noisy."
-        ),
-    ] = False,
-    form: Annotated[str, typer.Option("--format", help="With --read: print the counts as md, csv or json.")] = "md",
+    samples: list[Path] | None = None,
+    *,
+    n: Count = 50,
+    seed: Natural = 0,
+    per_language: bool = False,
+    wrong: bool = False,
+    task: str | None = None,
+    output: NewFile = Path("inspection.csv"),
+    read: Path | None = None,
+    triage: bool = False,
+    form: str = "md",
 ) -> None:
     """Write a sheet on which people note what is wrong with predictions, in the categories of the mRAG paper's Table 8.
 
     With --read SHEET, the counts by language and category are printed with intervals. The exit code is 1 if rows of the
     sheet are lost, altered or not filled in. With --triage, the categories are those of XRAG's section 5.2, and the
     counts are shares of all judged answers, so that --read also takes the samples.
+
+    Args:
+        samples (SAMPLES): Sample files, or folders that contain them (--log_samples).
+        n: Number of predictions to draw, the same number from each language.
+        seed: Random seed of the draw.
+        per_language: Draw --n predictions from each language, as in the mRAG paper.
+        wrong: Draw only predictions that are scored as wrong.
+        task: Draw only from this task.
+        output (-o): The sheet to write, as CSV.
+        read (SHEET): Count a sheet that people have filled in.
+        triage: Sort every answer of people (judge people) that is incorrect: misjudged, wrong or noisy.
+        form (--format): With --read: print the counts as md, csv or json.
     """
     if triage:
         _triage(samples, read, output, form)

@@ -5,81 +5,45 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
-from mrag_eval.cli._options import output_file
+from mrag_eval.cli._options import Count, NewFile, command
 from mrag_eval.core import YES_NO, columns
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged
     from mrag_eval.scoring import PanelTable
 
-_Samples = Annotated[
-    list[Path], typer.Argument(metavar="SAMPLES", help="Output folders of runs, or their samples_*.jsonl.")
-]
-Panel = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--panel",
-        metavar="NAME",
-        help="A judge: a model of the config file. Repeat the option, or separate names by commas.",
-    ),
-]
-_Prompt = Annotated[
-    str | None,
-    typer.Option(help="The rubric: a prompt that docs/judges.md names, or the path of your own template."),
-]
-_Tie = Annotated[
-    str | None,
-    typer.Option(
-        help="The verdict if the panel is split evenly: incorrect (the answer is no, a claim is not found) or abstain "
-        "(no verdict)."
-    ),
-]
-_Repeats = Annotated[int | None, typer.Option(min=1, help="Number of times that each judge is asked.")]
-_DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print how many requests the judges would be sent, and ask nobody.")
-]
-_Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object per file: its scores and the panel's table.")
-]
 
-
+@command()
 def answers(
-    samples: _Samples,
-    panel: Panel = None,
-    prompt: _Prompt = None,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEVELS",
-            help="The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.",
-        ),
-    ] = None,
-    reply: Annotated[
-        str | None,
-        typer.Option(metavar="json|tag", help="The form of the verdict, by default the one that the prompt asks for."),
-    ] = None,
-    tie: _Tie = None,
-    language_check: Annotated[
-        str | None, typer.Option(help="How to check the language of answers: none, fasttext or lingua.")
-    ] = None,
-    repeats: _Repeats = None,
-    output: Annotated[
-        Path | None,
-        output_file("--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."),
-    ] = None,
-    dry_run: _DryRun = False,
-    as_json: _Json = False,
+    samples: list[Path],
+    *,
+    panel: list[str] | None = None,
+    prompt: str | None = None,
+    scale: str | None = None,
+    reply: str | None = None,
+    tie: str | None = None,
+    language_check: str | None = None,
+    repeats: Count | None = None,
+    output: NewFile | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
 
     The samples are written to a new file with votes and scores, and the panel's table is printed. Beside its results
     the verdicts are part of the run for reports, comparisons, the gate and exports. Settings that you omit come from
     the run, if its result file is in the same folder.
+
+    Args:
+        scale (LEVELS): The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.
+        reply (json|tag): The form of the verdict, by default the one that the prompt asks for.
+        language_check: How to check the language of answers: none, fasttext or lingua.
+        output (-o): The file to write. The default adds `judged_` to the name of the samples.
     """
     from mrag_eval.report import judge_samples
 
@@ -94,24 +58,26 @@ def answers(
     _judge(judge_samples, samples, output, panel, dry_run, as_json, settings)
 
 
+@command()
 def claims(
-    samples: _Samples,
-    panel: Panel = None,
-    prompt: _Prompt = None,
-    tie: _Tie = None,
-    repeats: _Repeats = None,
-    output: Annotated[
-        Path | None,
-        output_file("--output", "-o", help="The file to write. The default adds `judged_` to the name of the samples."),
-    ] = None,
-    dry_run: _DryRun = False,
-    as_json: _Json = False,
+    samples: list[Path],
+    *,
+    panel: list[str] | None = None,
+    prompt: str | None = None,
+    tie: str | None = None,
+    repeats: Count | None = None,
+    output: NewFile | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Judge whether the passages of finished runs support the claims of their answers; no answer is generated again.
 
     The samples are written to a new file with votes and the metric grounded, and the panel's table is printed. Beside
     its results the verdicts are part of the run for reports, comparisons, the gate and exports, as those on answers
     are. Settings that you omit come from the run, if its result file is in the same folder.
+
+    Args:
+        output (-o): The file to write. The default adds `judged_` to the name of the samples.
     """
     from mrag_eval.report import judge_claims
 
@@ -120,28 +86,27 @@ def claims(
     _judge(judge_claims, samples, output, panel, dry_run, as_json, settings)
 
 
+@command()
 def passages(
-    samples: _Samples,
-    panel: Panel = None,
-    country: Annotated[
-        str | None, typer.Option(help="The country in which the questions are asked, if the samples do not say it.")
-    ] = None,
-    prompt: _Prompt = None,
-    tie: _Tie = None,
-    repeats: _Repeats = None,
-    output: Annotated[
-        Path | None,
-        output_file(
-            "--output", "-o", help="The file to write. The default adds `contexts_` to the name of the samples."
-        ),
-    ] = None,
-    dry_run: _DryRun = False,
-    as_json: _Json = False,
+    samples: list[Path],
+    *,
+    panel: list[str] | None = None,
+    country: str | None = None,
+    prompt: str | None = None,
+    tie: str | None = None,
+    repeats: Count | None = None,
+    output: NewFile | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
 
     The samples are written to a new file with votes and the metric context_sufficiency, and the panel's table is
     printed.
+
+    Args:
+        country: The country in which the questions are asked, if the samples do not say it.
+        output (-o): The file to write. The default adds `contexts_` to the name of the samples.
     """
     from mrag_eval.report import judge_contexts
 

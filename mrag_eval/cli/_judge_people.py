@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._judge_panel import Panel, names_in, show
-from mrag_eval.cli._options import output_file
+from mrag_eval.cli._judge_panel import names_in, show
+from mrag_eval.cli._options import Count, Natural, NewFile, command
 from mrag_eval.platform import number_of
 
 
+@command()
 def people(
-    samples: Annotated[
-        list[Path],
-        typer.Argument(metavar="SAMPLES", help="Sample files, or folders that contain them (--log_samples)."),
-    ],
-    write: Annotated[
-        Path | None, output_file(metavar="CSV", help="Write a sheet of questions for people to answer.")
-    ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="With --write: number of questions.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="With --write: random seed of the draw.")] = 0,
-    answers: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="The sheet with people's answers, to be judged.")
-    ] = None,
-    panel: Panel = None,
+    samples: list[Path],
+    *,
+    write: NewFile | None = None,
+    n: Count = 200,
+    seed: Natural = 0,
+    answers: Path | None = None,
+    panel: list[str] | None = None,
 ) -> None:
     """Measure people's accuracy: write the questions and their supporting passages to a sheet, and have a panel judge
     the answers that come back, as it judges a model's.
 
     The judged answers are written beside the samples. `mrag-eval judge inspect --triage` sorts the incorrect ones.
+
+    Args:
+        samples (SAMPLES): Sample files, or folders that contain them (--log_samples).
+        write (CSV): Write a sheet of questions for people to answer.
+        n: With --write: number of questions.
+        seed: With --write: random seed of the draw.
+        answers (CSV): The sheet with people's answers, to be judged.
     """
     if (write is None) == (answers is None):
         raise typer.BadParameter(

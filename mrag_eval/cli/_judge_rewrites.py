@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import TracePlaces, output_file
+from mrag_eval.cli._options import Count, Natural, NewFile, command
 
 
+@command()
 def rewrites(
-    places: TracePlaces,
-    model: Annotated[
-        str | None, typer.Option(help="The model of the config file that labels. The default only counts the rewrites.")
-    ] = None,
-    task: Annotated[str | None, typer.Option(help="Read only this task.")] = None,
-    questions: Annotated[
-        int | None, typer.Option(min=1, help="Number of questions to draw at random. The default is all.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the draw and of the order in the file.")] = 0,
-    human: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="CSV",
-            help="A person's labels: columns previous, rewritten, label. Give one file per person. Those on which all "
-            "agree are final, and their shares are printed; two or more people are also compared with each other.",
-        ),
-    ] = None,
-    write: Annotated[
-        Path | None, output_file(metavar="CSV", help="Write the pairs of queries to this file, for people to label.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    places: list[Path],
+    *,
+    model: str | None = None,
+    task: str | None = None,
+    questions: Count | None = None,
+    seed: Natural = 0,
+    human: list[Path] | None = None,
+    write: NewFile | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Count the planner's rewritten queries, and the shares that narrow, paraphrase or expand, by people or a model."""
+    """Count the planner's rewritten queries, and the shares that narrow, paraphrase or expand, by people or a model.
+
+    Args:
+        model: The model of the config file that labels. The default only counts the rewrites.
+        task: Read only this task.
+        questions: Number of questions to draw at random. The default is all.
+        seed: Random seed of the draw and of the order in the file.
+        human (CSV): A person's labels: columns previous, rewritten, label. Give one file per person. Those on which all
+            agree are final, and their shares are printed; two or more people are also compared with each other.
+        write (CSV): Write the pairs of queries to this file, for people to label.
+        as_json (--json): Print the counts as JSON.
+    """
     from mrag_eval.report import rewrites_report, shown_report
 
     people = human or ()

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import IncludePath
+from mrag_eval.cli._options import command
 
 
+@command()
 def languages(
-    codes: Annotated[list[str] | None, typer.Argument(help="Languages, such as ml or zh-Hant.")] = None,
-    tasks: Annotated[
-        str | None,
-        typer.Option("--tasks", "-t", help="Those of tasks instead: names, groups or tags, as in `mrag-eval plan`."),
-    ] = None,
-    include_path: IncludePath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    codes: list[str] | None = None, *, tasks: str | None = None, include_path: str | None = None, as_json: bool = False
 ) -> None:
     """Show what is done for a language: words for reading replies, the detector and how reliable it is, stems, prompts.
 
     For everything that is missing, the next step is printed. With several languages, or --tasks, print a table.
+
+    Args:
+        codes: Languages, such as ml or zh-Hant.
+        tasks (-t): Those of tasks instead: names, groups or tags, as in `mrag-eval plan`.
+        as_json (--json): Print everything as JSON.
     """
     from mrag_eval.cli._language_text import one_language, table_of_languages
     from mrag_eval.core import normalize_language

@@ -5,44 +5,42 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mrag_eval.cli._options import IncludePath, Limit, Metadata
+from mrag_eval.cli._options import Limit, command
 
 if TYPE_CHECKING:
     from mrag_eval.planning import Pilot, PlannedTask
 
 
+@command()
 def plan(
     context: typer.Context,
-    tasks: Annotated[
-        str | None,
-        typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, wildcards or files, as in `run`."),
-    ] = None,
-    metadata: Metadata = None,
-    model: Annotated[str | None, typer.Option("--model", "-M", help="The type of the evaluated model.")] = None,
-    model_args: Annotated[
-        list[str] | None, typer.Option("--model_args", "-a", help="Its arguments, as in `mrag-eval run`.")
-    ] = None,
-    include_path: IncludePath = None,
-    limit: Limit = None,
-    pilot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N|FOLDER",
-            help="Estimate from rows that ran: run N rows of each task that has a loop or judges (further options of "
-            "`run` are passed on), or read the results of a finished run.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    *,
+    tasks: str | None = None,
+    metadata: list[str] | None = None,
+    model: str | None = None,
+    model_args: list[str] | None = None,
+    include_path: str | None = None,
+    limit: Limit | None = None,
+    pilot: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Show what a run of these tasks needs: data, corpora, models, keys and disk, and its calls, tokens and cost.
 
     For everything that is missing, one command or line that provides it is printed. Rows that lie on this machine are
     read, and a system of yours is imported; no model is loaded, and nothing is downloaded or asked, except by --pilot.
     The exit code is 1 if something is missing without which the tasks do not run.
+
+    Args:
+        tasks (-t): Names of tasks, groups or tags, wildcards or files, as in `run`.
+        model (-M): The type of the evaluated model.
+        model_args (--model_args -a): Its arguments, as in `mrag-eval run`.
+        pilot (N|FOLDER): Estimate from rows that ran: run N rows of each task that has a loop or judges (further
+            options of `run` are passed on), or read the results of a finished run.
+        as_json (--json): Print the plan as JSON.
     """
     from mrag_eval.cli._flags import check_flags
     from mrag_eval.cli._plan_text import plan_text

@@ -4,48 +4,32 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from mrag_eval.cli._options import form_of, output_file, refuse_with, warned_of_unsupported, write_or_print
+from mrag_eval.cli._options import (
+    Natural,
+    NewFile,
+    command,
+    form_of,
+    refuse_with,
+    warned_of_unsupported,
+    write_or_print,
+)
 from mrag_eval.platform import number_of
 
 
+@command()
 def report(
     context: typer.Context,
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RESULTS", help="Result files of runs, or folders that contain them (--output_path of a run)."
-        ),
-    ],
-    output: Annotated[
-        Path | None,
-        output_file(
-            "--output",
-            "-o",
-            help="Write to this file. Its extension sets the format: .html (a page), .md, .csv or .json.",
-        ),
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help="The output format: md, csv or json. The default is md.")
-    ] = None,
-    layout: Annotated[
-        str | None,
-        typer.Option(help="Print the tables of a paper (xrag, ...), or `policies`: retrieval by language pair."),
-    ] = None,
-    territory: Annotated[
-        str | None,
-        typer.Option(help="Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples."),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Number of samples of each task in the HTML page. The default is as many as fit into 5 MB."
-        ),
-    ] = None,
-    text: Annotated[bool, typer.Option(help="Include the texts of passages in the HTML page.")] = True,
+    results: list[Path],
+    *,
+    output: NewFile | None = None,
+    form: str | None = None,
+    layout: str | None = None,
+    territory: str | None = None,
+    samples: Natural | None = None,
+    text: bool = True,
 ) -> None:
     """Show the scores of runs with their confidence intervals.
 
@@ -56,6 +40,15 @@ def report(
 
     With -o FILE.html, everything is written to one page that needs no network: charts, error sources, judges and
     samples.
+
+    Args:
+        results (RESULTS): Result files of runs, or folders that contain them (--output_path of a run).
+        output (-o): Write to this file. Its extension sets the format: .html (a page), .md, .csv or .json.
+        form (--format): The output format: md, csv or json. The default is md.
+        layout: Print the tables of a paper (xrag, ...), or `policies`: retrieval by language pair.
+        territory: Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples.
+        samples: Number of samples of each task in the HTML page. The default is as many as fit into 5 MB.
+        text: Include the texts of passages in the HTML page.
     """
     form = form_of(form, output, () if territory is not None else ("html",))
     if form == "html" and output is not None:

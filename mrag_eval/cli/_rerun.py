@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import command
 
-def rerun(
-    results: Annotated[
-        Path, typer.Argument(help="The results_*.json of a run, or its output folder, whose newest file is read.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The output folder of the repetition.")] = Path(
-        "out/rerun"
-    ),
-    execute: Annotated[
-        bool, typer.Option("--run", help="Run the command and compare the scores. The exit code is 1 if they differ.")
-    ] = False,
-    trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Also repeat code, hosts, files and folders that the results name."),
-    ] = False,
-) -> None:
+
+@command()
+def rerun(results: Path, *, output: Path = Path("out/rerun"), execute: bool = False, trust: bool = False) -> None:
     """Print the exact command that repeats a run.
 
     Notes on what the command leaves out, and on what the results do not contain (keys, config file, versions), go to
     standard error.
+
+    Args:
+        results: The results_*.json of a run, or its output folder, whose newest file is read.
+        output (-o): The output folder of the repetition.
+        execute (--run): Run the command and compare the scores. The exit code is 1 if they differ.
+        trust: Also repeat code, hosts, files and folders that the results name.
     """
     from contextlib import nullcontext
 

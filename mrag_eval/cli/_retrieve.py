@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from mrag_eval.cli._options import IncludePath, Limit, Metadata, was_given
+from mrag_eval.cli._options import Limit, command, was_given
 from mrag_eval.platform import number_of
 
 if TYPE_CHECKING:
@@ -20,46 +20,38 @@ _OF_TASKS = ("metadata", "limit", "samples", "include_path", "overwrite")
 _OF_PUSH = ("revision", "message", "private", "licence")
 
 
+@command()
 def retrieve(
     context: typer.Context,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to. A folder from an earlier call is continued.")
-    ],
-    tasks: Annotated[
-        str | None, typer.Option("--tasks", "-t", help="Names of tasks, groups or tags, separated by commas.")
-    ] = None,
-    metadata: Metadata = None,
-    limit: Limit = None,
-    samples: Annotated[
-        str | None, typer.Option("--samples", "-E", help="The rows of each task by number, as JSON or a JSON file.")
-    ] = None,
-    include_path: IncludePath = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Retrieve again what the folder already contains of these tasks.")
-    ] = False,
-    push: Annotated[
-        str | None,
-        typer.Option(
-            metavar="hub:ORG/NAME",
-            help="Push the folder to this dataset on the hub, which is created if needed. Without --tasks, push a "
-            "finished folder.",
-        ),
-    ] = None,
-    revision: Annotated[str | None, typer.Option(help="With --push: the branch. The default is main.")] = None,
-    message: Annotated[str | None, typer.Option(help="With --push: the message of the commit.")] = None,
-    private: Annotated[
-        bool, typer.Option("--private", help="With --push: make a new dataset private; one that exists stays as it is.")
-    ] = False,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPDX", help="With --push: the licence of passages whose licence is not known, such as CC-BY-4.0."
-        ),
-    ] = None,
+    *,
+    output: Path,
+    tasks: str | None = None,
+    metadata: list[str] | None = None,
+    limit: Limit | None = None,
+    samples: str | None = None,
+    include_path: str | None = None,
+    overwrite: bool = False,
+    push: str | None = None,
+    revision: str | None = None,
+    message: str | None = None,
+    private: bool = False,
+    licence: str | None = None,
 ) -> None:
     """Retrieve the passages of every row of the tasks, and keep them in a folder, or share them on the hub.
 
     Runs of any model can then use them: mrag-eval run ... --metadata retrieval.run_folder=FOLDER
+
+    Args:
+        output (-o): The folder to write to. A folder from an earlier call is continued.
+        tasks (-t): Names of tasks, groups or tags, separated by commas.
+        samples (-E): The rows of each task by number, as JSON or a JSON file.
+        overwrite: Retrieve again what the folder already contains of these tasks.
+        push (hub:ORG/NAME): Push the folder to this dataset on the hub, which is created if needed. Without --tasks,
+            push a finished folder.
+        revision: With --push: the branch. The default is main.
+        message: With --push: the message of the commit.
+        private: With --push: make a new dataset private; one that exists stays as it is.
+        licence (SPDX): With --push: the licence of passages whose licence is not known, such as CC-BY-4.0.
     """
     from mrag_eval.retrieval import open_folder, push_folder
 

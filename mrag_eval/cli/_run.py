@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import command
 
-def run(
-    context: typer.Context,
-    not_first: Annotated[
-        bool,
-        typer.Option(
-            "--no-retrieve-first",
-            "--no_retrieve_first",
-            help="Retrieve in the process of the model, instead of in a separate process before the model is loaded.",
-        ),
-    ] = False,
-    thinking: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="OPEN CLOSE", help="What opens and closes the model's thinking, if that is not known."),
-    ] = None,
-) -> None:
+
+@command()
+def run(context: typer.Context, *, not_first: bool = False, thinking: tuple[str, str] | None = None) -> None:
     """Evaluate a model on tasks. All options of `lm_eval run` are accepted; our tasks need no --include_path.
 
     The ones you need most are --model and --model_args (the model), --tasks (names from `mrag-eval tasks`,
@@ -47,6 +35,11 @@ def run(
 
     For example: `mrag-eval run --model hf --model_args pretrained=Qwen/Qwen3-1.7B --tasks xquad_rag_de --metadata
     retrieval.mode=all,retrieval.k=3 --log_samples --output_path out`
+
+    Args:
+        not_first (--no-retrieve-first --no_retrieve_first): Retrieve in the process of the model, instead of in a
+            separate process before the model is loaded.
+        thinking (OPEN CLOSE): What opens and closes the model's thinking, if that is not known.
     """
     from mrag_eval.cli._harness import run as run_harness
 

@@ -3,100 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from mrag_eval.cli._judge_columns import says_what
 from mrag_eval.cli._judge_panel import table_lines
-from mrag_eval.cli._options import pairs_of
+from mrag_eval.cli._options import Count, Natural, command, pairs_of
 
 
+@command()
 def score(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="A JSON Lines, JSON, CSV or Parquet file of rows.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output_path", "--output-path", "--output", "-o", help="Folder for results and samples."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what is recognised and what can be scored, and score nothing.")
-    ] = False,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            help="Metrics, separated by commas, yours as MODULE:NAME. The default is all that the rows have what it "
-            "takes for."
-        ),
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PART=PATH,...",
-            help="Where the rows keep a part that is not found by its name: question, answer, contexts, reference, id, "
-            "lang, turns, relevant_ids, context_ids, context_scores, context_langs, error, and contexts.text, .id, "
-            ".lang, .title, .score, .doc_id. May be repeated.",
-        ),
-    ] = None,
-    rows: Annotated[
-        str, typer.Option(metavar="PATH", help="Where the rows are in the file, such as results.*.output.")
-    ] = "",
-    join: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Make one row of the lines that share this column's value.")
-    ] = "",
-    max_unread: Annotated[
-        int | None,
-        typer.Option(
-            "--max-unread",
-            min=0,
-            help="How many rows that cannot be read are left unscored. The default is 1 % of them, and at least ten.",
-        ),
-    ] = None,
-    benchmark: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Join the references of this benchmark's rows by id and language."),
-    ] = None,
-    lang: Annotated[
-        str | None, typer.Option(help="The language of questions that name none, instead of detecting.")
-    ] = None,
-    qrels: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Relevant ids by question, with grades: TREC, BEIR, MTEB, ..."),
-    ] = None,
-    relevant_from: Annotated[
-        int, typer.Option("--relevant-from", min=1, help="The lowest grade of a relevant document; ndcg has gains.")
-    ] = 1,
-    run: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A TREC run with the rankings of rows without contexts.")
-    ] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="What the system searched: a JSON Lines file of passages, or an index."),
-    ] = None,
-    answer: Annotated[
-        str, typer.Option(help="Where the answer is in the reply: plain, tag, line, choice or citation.")
-    ] = "plain",
-    thinking: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="OPEN CLOSE", help="What opens and closes the system's thinking, if that is not known."),
-    ] = None,
-    breakdown: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Break scores down by a column, or a path. May be repeated."),
-    ] = None,
-    grounded: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Tell whether contexts support answers: a classifier (a hub name or a folder), panel (the judges of "
-            """mrag.yaml), or JSON with their settings, such as '{"by": "panel", "tie": "abstain"}'.""",
-        ),
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The system's name in reports. The default is the file's.")] = None,
-    task: Annotated[str, typer.Option(help="The name of the rows in reports.")] = "rows",
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling for intervals.")] = 0,
-    hash_texts: Annotated[
-        bool, typer.Option("--hash-texts", help="Write hashes in place of all texts of the rows.")
-    ] = False,
+    log: Path,
+    *,
+    output: Path | None = None,
+    dry_run: bool = False,
+    metrics: str | None = None,
+    columns: list[str] | None = None,
+    rows: str = "",
+    join: str = "",
+    max_unread: Natural | None = None,
+    benchmark: str | None = None,
+    lang: str | None = None,
+    qrels: Path | None = None,
+    relevant_from: Count = 1,
+    run: Path | None = None,
+    corpus: Path | None = None,
+    answer: str = "plain",
+    thinking: tuple[str, str] | None = None,
+    breakdown: list[str] | None = None,
+    grounded: str | None = None,
+    model: str | None = None,
+    task: str = "rows",
+    seed: Natural = 0,
+    hash_texts: bool = False,
 ) -> None:
     """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except
     what --grounded names.
@@ -104,6 +43,34 @@ def score(
     Question, answer, contexts, references and ids are found by the names that programs give them, such as ragas,
     deepeval, LangChain, LlamaIndex, Haystack, OpenInference spans (Phoenix, Langfuse) and BERGEN. report, compare,
     gate, verify, judge and export read the results as those of a run.
+
+    Args:
+        log (LOG): A JSON Lines, JSON, CSV or Parquet file of rows.
+        output (--output_path --output-path --output -o): Folder for results and samples.
+        dry_run: Print what is recognised and what can be scored, and score nothing.
+        metrics: Metrics, separated by commas, yours as MODULE:NAME. The default is all that the rows have what it takes
+            for.
+        columns (PART=PATH,...): Where the rows keep a part that is not found by its name: question, answer, contexts,
+            reference, id, lang, turns, relevant_ids, context_ids, context_scores, context_langs, error, and
+            contexts.text, .id, .lang, .title, .score, .doc_id. May be repeated.
+        rows (PATH): Where the rows are in the file, such as results.*.output.
+        join (COLUMN): Make one row of the lines that share this column's value.
+        max_unread: How many rows that cannot be read are left unscored. The default is 1 % of them, and at least ten.
+        benchmark (NAME): Join the references of this benchmark's rows by id and language.
+        lang: The language of questions that name none, instead of detecting.
+        qrels (FILE): Relevant ids by question, with grades: TREC, BEIR, MTEB, ...
+        relevant_from: The lowest grade of a relevant document; ndcg has gains.
+        run (FILE): A TREC run with the rankings of rows without contexts.
+        corpus (FILE): What the system searched: a JSON Lines file of passages, or an index.
+        answer: Where the answer is in the reply: plain, tag, line, choice or citation.
+        thinking (OPEN CLOSE): What opens and closes the system's thinking, if that is not known.
+        breakdown (COLUMN): Break scores down by a column, or a path. May be repeated.
+        grounded (MODEL): Tell whether contexts support answers: a classifier (a hub name or a folder), panel (the
+            judges of mrag.yaml), or JSON with their settings, such as '{"by": "panel", "tie": "abstain"}'.
+        model: The system's name in reports. The default is the file's.
+        task: The name of the rows in reports.
+        seed: Random seed of the resampling for intervals.
+        hash_texts: Write hashes in place of all texts of the rows.
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output

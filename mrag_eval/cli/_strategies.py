@@ -5,70 +5,61 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from mrag_eval.cli._options import Metadata
+from mrag_eval.cli._options import Count, Natural, command
 
 
+@command()
 def strategies(
-    questions: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="A JSON Lines, JSON, CSV or Parquet file of questions.")
-    ],
-    documents: Annotated[
-        Path, typer.Argument(metavar="DOCUMENTS", help="A folder of texts, or JSON Lines with id, lang and text.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to. A folder from an earlier call is continued.")
-    ],
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="Values of a key of the retrieval block to try, the default's first: mode=all,balanced or k=3,5. "
-            "May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.",
-        ),
-    ] = None,
-    metadata: Metadata = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-M", help="The type of a model that answers. Without it, none is asked.")
-    ] = None,
-    model_args: Annotated[
-        str | None, typer.Option("--model_args", "-a", help="Its arguments, as in `mrag-eval run`.")
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(help="The metric that decides. The default is shown@k, with a model char3gram_recall."),
-    ] = None,
-    max_calls: Annotated[
-        int | None,
-        typer.Option("--max_calls", min=0, help="The most calls to models, as `mrag-eval plan` counts them."),
-    ] = None,
-    pilot: Annotated[
-        int, typer.Option(min=1, help="With --max_calls: how many questions every strategy is tried on first.")
-    ] = 20,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FIELD=COLUMN,...", help="Columns of the questions, as in `mrag-eval score`."),
-    ] = None,
-    lang: Annotated[
-        str | None, typer.Option(help="The language of questions that name none. By default it is detected.")
-    ] = None,
-    chunker: Annotated[str, typer.Option(help="How documents are cut, as in `mrag-eval index build`.")] = "words",
-    size: Annotated[int, typer.Option(min=1, help="Words or tokens of a passage.")] = 100,
-    chat: Annotated[
-        bool, typer.Option("--apply_chat_template/--no-chat", help="Whether the model has a chat template.")
-    ] = True,
-    device: Annotated[str | None, typer.Option(help="Where the model runs.")] = None,
-    batch_size: Annotated[str, typer.Option("--batch_size", "-b", help="The model's batch size.")] = "1",
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the pilot's questions, and of resampling.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print table and sentences as JSON.")] = False,
+    questions: Path,
+    documents: Path,
+    *,
+    output: Path,
+    vary: list[str] | None = None,
+    metadata: list[str] | None = None,
+    model: str | None = None,
+    model_args: str | None = None,
+    metric: str | None = None,
+    max_calls: Natural | None = None,
+    pilot: Count = 20,
+    columns: list[str] | None = None,
+    lang: str | None = None,
+    chunker: str = "words",
+    size: Count = 100,
+    chat: bool = True,
+    device: str | None = None,
+    batch_size: str = "1",
+    seed: Natural = 0,
+    as_json: bool = False,
 ) -> None:
     """Say which retrieval strategy to use for your languages: every one that can run, on your own questions.
 
     A table shows for each what it finds, how long it takes and what it costs. Any two are compared by paired tests.
     What cannot run here is named with its reason. After an interruption, give the same command again.
+
+    Args:
+        questions (QUESTIONS): A JSON Lines, JSON, CSV or Parquet file of questions.
+        documents (DOCUMENTS): A folder of texts, or JSON Lines with id, lang and text.
+        output (-o): The folder to write to. A folder from an earlier call is continued.
+        vary (KEY=VALUE,...): Values of a key of the retrieval block to try, the default's first: mode=all,balanced or
+            k=3,5. May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.
+        model (-M): The type of a model that answers. Without it, none is asked.
+        model_args (--model_args -a): Its arguments, as in `mrag-eval run`.
+        metric: The metric that decides. The default is shown@k, with a model char3gram_recall.
+        max_calls (--max_calls): The most calls to models, as `mrag-eval plan` counts them.
+        pilot: With --max_calls: how many questions every strategy is tried on first.
+        columns (FIELD=COLUMN,...): Columns of the questions, as in `mrag-eval score`.
+        lang: The language of questions that name none. By default it is detected.
+        chunker: How documents are cut, as in `mrag-eval index build`.
+        size: Words or tokens of a passage.
+        chat (--apply_chat_template/--no-chat): Whether the model has a chat template.
+        device: Where the model runs.
+        batch_size (--batch_size -b): The model's batch size.
+        seed: Random seed of the pilot's questions, and of resampling.
+        as_json (--json): Print table and sentences as JSON.
     """
     from mrag_eval import _front
     from mrag_eval.cli._plan import pairs_given

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import command
 from mrag_eval.platform import number_of
 
 
+@command()
 def tasks(
-    name: Annotated[str, typer.Argument(help="A benchmark, a tag, or a part of the names of tasks.")] = "",
-    every: Annotated[bool, typer.Option("--all", help="List every task and group by name.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-    path: Annotated[bool, typer.Option("--path", help="Print the folder of task files and nothing else.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Validate every task file; exit code 1 on a fault.")] = False,
-    folder: Annotated[Path | None, typer.Option(help="List or check another folder of task files.")] = None,
+    name: str = "",
+    *,
+    every: bool = False,
+    as_json: bool = False,
+    path: bool = False,
+    check: bool = False,
+    folder: Path | None = None,
 ) -> None:
     """List the benchmarks: what each asks, its languages, its number of tasks, and what you need to run it.
 
     With the name of a benchmark, print what is known about it and list its groups and tasks. With the name of a tag,
     list its tasks. The exit code is 2 if nothing has that name.
+
+    Args:
+        name: A benchmark, a tag, or a part of the names of tasks.
+        every (--all): List every task and group by name.
+        as_json (--json): Print the list as JSON.
+        path: Print the folder of task files and nothing else.
+        check: Validate every task file; exit code 1 on a fault.
+        folder: List or check another folder of task files.
     """
     from mrag_eval.cli import _catalog as catalog
     from mrag_eval.cli import _task_lists as task_lists

@@ -8,30 +8,18 @@ from typing import Annotated
 
 import typer
 
+from mrag_eval.cli._options import command
 
+
+@command()
 def verify(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN", help="Output folders of runs, or their results_*.json."),
-    ],
-    own_settings: Annotated[
-        bool, typer.Option("--own-settings", help="Accept settings and numbers of rows that are not the benchmark's.")
-    ] = False,
-    allow: Annotated[
-        str | None,
-        typer.Option(metavar="KEYS", help="Accept deviations in these keys or blocks: retrieval.k,judge,rows."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Count notes as faults.")] = False,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--data",
-            metavar="PATH",
-            help="A copy of a benchmark's files, or a folder with copies under their names, to compare rows with.",
-            exists=True,
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    runs: list[Path],
+    *,
+    own_settings: bool = False,
+    allow: str | None = None,
+    strict: bool = False,
+    data: Annotated[list[Path], typer.Option(exists=True)] | None = None,
+    as_json: bool = False,
 ) -> None:
     """Compute the scores of runs again from their samples, and print line by line what differs.
 
@@ -39,6 +27,14 @@ def verify(
     not be compared with this version, or without data that are not here. A deviation is a setting that is not the
     task's own, or a run on a part of its rows (--limit). The exit code is 1 for a fault, else 3 for what is open, else
     4 for a deviation that neither --own-settings nor --allow accepts. The last lines name what cannot be checked.
+
+    Args:
+        runs (RUN): Output folders of runs, or their results_*.json.
+        own_settings: Accept settings and numbers of rows that are not the benchmark's.
+        allow (KEYS): Accept deviations in these keys or blocks: retrieval.k,judge,rows.
+        strict: Count notes as faults.
+        data (PATH): A copy of a benchmark's files, or a folder with copies under their names, to compare rows with.
+        as_json (--json): Print the findings as JSON.
     """
     from mrag_eval.platform import tasks_folder
     from mrag_eval.report import verify as verified

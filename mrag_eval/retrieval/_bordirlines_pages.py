@@ -107,10 +107,20 @@ def build_bordirlines(
 ) -> Coverage:
     """Build the corpus that the tasks ``bordirlines_..._own`` search, under ``name``.
 
-    Without ``pages_file`` the pages are looked up by their titles (:func:`pages_by_title`): those in the file
-    ``titles``, the English names of the subjects, and the titles to which English pages link (``links``). ``data``
-    locates BorderLines' files (keys of the benchmark's ``data`` block). Raises CorpusError if the corpus exists
-    already.
+    Without ``pages_file`` the pages are looked up by their titles (:func:`pages_by_title`). ``data`` locates
+    BorderLines' files (keys of the benchmark's ``data`` block).
+
+    Args:
+        name: The name of the corpus, for retrieval.corpus.
+        titles: Titles of pages: columns subject, lang, title. The default is the English name of each subject.
+        links: The file enwiki-DATE-langlinks.sql.gz, which gives the titles in other languages. The default is the one
+            in the folder of dumps.
+        kind: The kind of search: dense, bm25, hybrid or sparse.
+        embedder: The embedder, as in `mrag-eval index build`.
+        device: Where the embedder runs: cpu, cuda, cuda:N, mps or auto.
+        overwrite: Replace the corpus of that name.
+
+    Raises CorpusError if the corpus exists already.
     """
     from mrag_eval.retrievers import build_index, check_replaceable
 

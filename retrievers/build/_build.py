@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage
-from mrag_eval.platform import build_lock, room_on_disk
+from mrag_eval.platform import build_lock, room_on_disk, takes_settings
 from mrag_eval.retrievers.build._approximating import check_wanted
 from mrag_eval.retrievers.build._build_ray import RayCluster, ray_cluster
 from mrag_eval.retrievers.build._index_writer import IndexWriter
@@ -17,7 +17,6 @@ from mrag_eval.retrievers.build._intake import checked_batch, checked_passages
 from mrag_eval.retrievers.build._progress import Progress
 from mrag_eval.retrievers.build._ray_work import Loading
 from mrag_eval.retrievers.build._replacing import check_target
-from mrag_eval.retrievers.build._setting import takes_settings
 from mrag_eval.retrievers.build._settings import BuildSettings, specified
 from mrag_eval.retrievers.build._windows import Made
 from mrag_eval.retrievers.corpora._corpus import Document

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import Allowed, ConfigError, settings_of
 from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, EXACT, Approximation, approximation
-from mrag_eval.retrievers.build._setting import Allowed, settings_of
 from mrag_eval.retrievers.build._windows import WINDOW
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec

@@ -10,11 +10,13 @@ import pytest
 import typer
 
 from mrag_eval.cli import app
-from mrag_eval.cli._index_build import _IN_PYTHON, _OTHERWISE
-from mrag_eval.platform import ConfigError
-from mrag_eval.retrievers import BuildSettings, build_index, settings_of
+from mrag_eval.platform import ConfigError, settings_of
+from mrag_eval.retrievers import BuildSettings, build_index
 
 SETTINGS = settings_of(BuildSettings)
+# Settings whose options have other names or types, and those without an option.
+_OTHERWISE = ("memory_budget", "recall_queries", "engine")
+_IN_PYTHON = ("progress", "bm25", "token_counter", "source", "selection", "name")
 
 
 def options() -> dict[str, Any]:
