@@ -43,7 +43,7 @@ from mrag_eval.config import (
     validated,
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved
-from mrag_eval.platform import ConfigError, DataError, RunFiles, Wait, content_key, uncollected
+from mrag_eval.platform import ConfigError, Count, DataError, Natural, RunFiles, Wait, content_key, uncollected
 from mrag_eval.systems import LogReading, hits_of, in_own_terms, text_hash
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def score(
     model: str = "unnamed",
     output: str | Path | None = None,
     corpus: Iterable[str] | str | Path | None = None,
-    seed: int = 0,
+    seed: Natural = 0,
     columns: Mapping[str, str] | None = None,
     benchmark: str | Block | None = None,
     lang: str | None = None,
@@ -83,10 +83,14 @@ def score(
     grounded: str | Block | None = None,
     at: str = "",
     join: str = "",
-    max_unread: int | None = None,
-    relevant_from: int = 1,
+    max_unread: Natural | None = None,
+    relevant_from: Count = 1,
 ) -> Results:
     """Score replies and rankings that are there already; no model is run but what tells support, if that is named.
+
+    Given a corpus, a row is unscored by measures of relevance if the corpus holds no relevant id of it. Without one,
+    ids are known from the rows' passages alone. The classifier or panel of ``grounded`` may also be the block
+    ``judge.grounded`` of a task; beside ``by: panel`` it may have ``panel``, ``repeats`` and ``tie``.
 
     Args:
         rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system, by the names
@@ -94,29 +98,27 @@ def score(
             ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what was found.
         metrics: names of metrics that need no judge and no translator, yours also as ``module:name``; by default all
             that the rows have what it takes for.
-        answer: where the answer is in the reply, as the ``prompt`` block says it: plain, tag, line, choice, citation.
-        thinking: what opens and what closes the system's thinking, where its marks are not known.
-        task, model: names for the results, which reports and comparisons show.
+        answer: Where the answer is in the reply: plain, tag, line, choice or citation.
+        thinking: What opens and closes the system's thinking, if that is not known.
+        task: The name of the rows in reports.
+        model: the name of the system in reports.
         output: the folder for results and samples; a temporary one by default.
-        corpus: the passages that the system searched: their ids and those of their documents, a file of passages in
-            any shape of contexts, or the folder of an index. A row is then unscored by measures of relevance if the
-            corpus holds no relevant id of it. Without it, ids are known from the rows' passages alone.
-        seed: of the resampling for intervals.
+        corpus: What the system searched: a JSON Lines file of passages, or an index.
+        seed: Random seed of the resampling for intervals.
         columns: part (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) -> where it is in a row, for those
             that are not found by their names, or that two columns may be.
-        at: the path of the rows in the file, such as ``results.*.output``. join: the column of what lines share that
-            are one row, such as a question with a line for each passage. max_unread: how many rows may be unscored as
-            they cannot be read; by default a hundredth, and at least ten. relevant_from: the lowest grade of a relevant
-            document; the gain of ndcg is the grade itself.
-        benchmark: the benchmark whose rows were answered, by name or as a ``data`` block: their questions, references
-            and relevant ids are joined by id, in the language in which the row asks.
-        lang: the language of the questions that name none; by default it is detected.
-        qrels: a file of judgements (TREC, BEIR, MTEB, BERGEN). run: a TREC run, for rows without contexts.
+        benchmark: Join the references of this benchmark's rows by id and language.
+        lang: The language of questions that name none, instead of detecting.
+        qrels: Relevant ids by question, with grades: TREC, BEIR, MTEB, ...
+        run: A TREC run with the rankings of rows without contexts.
         breakdowns: columns, or paths, by which scores are broken down as well.
-        hash_texts: write hashes in place of all texts of the rows.
-        grounded: what tells whether contexts support the answers: a classifier, by hub name or folder, ``panel`` for
-            the judges of mrag.yaml, or the block ``judge.grounded`` of a task, also as JSON. Beside ``by: panel`` it
-            may have ``panel``, ``repeats`` and ``tie`` of a ``judge`` block.
+        hash_texts: Write hashes in place of all texts of the rows.
+        grounded: Tell whether contexts support answers: a classifier (a hub name or a folder), panel (the judges of
+            mrag.yaml), or JSON with their settings, such as '{"by": "panel", "tie": "abstain"}'.
+        at: the path of the rows in the file, such as ``results.*.output``.
+        join: Make one row of the lines that share this column's value.
+        max_unread: How many rows that cannot be read are left unscored. The default is 1 % of them, and at least ten.
+        relevant_from: The lowest grade of a relevant document; ndcg has gains.
 
     Raises:
         ConfigError: for a metric that is unknown or needs a model, and for ``panel`` without judges.

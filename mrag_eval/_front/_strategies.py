@@ -18,7 +18,7 @@ from mrag_eval._front._strategy_merges import merge_gains
 from mrag_eval._front._strategy_verdict import Measured, Strategies, ranked
 from mrag_eval.config import RAG, SHOWN, check_metrics, deep_merge, listed_by, relevance_measures, undotted
 from mrag_eval.datasets import OWN_ROWS
-from mrag_eval.platform import ConfigError, DataError, MragError, content_key, json_from, write_whole
+from mrag_eval.platform import ConfigError, Count, DataError, MragError, Natural, content_key, json_from, write_whole
 
 if TYPE_CHECKING:
     from mrag_eval.planning import Plan
@@ -48,17 +48,17 @@ def strategies(
     model: str | None = None,
     model_args: str | Mapping[str, Any] | None = None,
     metric: str | None = None,
-    pilot: int = 20,
-    max_calls: int | None = None,
+    pilot: Count = 20,
+    max_calls: Natural | None = None,
     columns: Mapping[str, str] | None = None,
     lang: str | None = None,
     chunker: str = "words",
-    size: int = 100,
+    size: Count = 100,
     output: str | Path | None = None,
     apply_chat_template: bool | str = True,
     device: str | None = None,
     batch_size: int | str = 1,
-    seed: int = 0,
+    seed: Natural = 0,
 ) -> Strategies:
     """Measure retrieval strategies on questions and documents of yours, and say which one to use.
 
@@ -72,15 +72,20 @@ def strategies(
         vary: key of the ``retrieval`` block -> its values, the default's first; by default every mode, and the kinds
             dense, bm25 and hybrid.
         settings: blocks that all strategies have, such as ``{"retrieval": {"k": 3}}``.
-        model, model_args: as in :func:`evaluate`; without a model, retrieval alone is measured.
-        metric: the one that decides; by default ``shown@k``, with a model ``char3gram_recall``.
-        pilot: questions that a budget is spent on first, drawn with ``seed``.
-        max_calls: the most calls to models, as ``mrag-eval plan`` counts them. The pilot's best strategies go on first.
+        model: The type of a model that answers. Without it, none is asked.
+        model_args: Its arguments, as in `mrag-eval run`.
+        metric: The metric that decides. The default is shown@k, with a model char3gram_recall.
+        pilot: With --max_calls: how many questions every strategy is tried on first.
+        max_calls: The most calls to models, as `mrag-eval plan` counts them.
         columns: the columns of questions of another shape, as in :func:`score`.
-        lang: the language of questions that name none; by default it is detected.
-        chunker, size: how documents are cut into passages.
+        lang: The language of questions that name none. By default it is detected.
+        chunker: How documents are cut, as in `mrag-eval index build`.
+        size: Words or tokens of a passage.
         output: the folder for everything, and to go on with; a temporary one by default.
-        apply_chat_template, device, batch_size: as in :func:`evaluate`.
+        apply_chat_template: Whether the model has a chat template.
+        device: Where the model runs.
+        batch_size: The model's batch size.
+        seed: Random seed of the pilot's questions, and of resampling.
 
     Raises:
         ConfigError, DataError: with the next step, for data that cannot be read and if no strategy can run.

@@ -18,7 +18,7 @@ from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._languages import languages
-from mrag_eval.cli._options import App, Natural, command, refuse_with
+from mrag_eval.cli._options import App, command, refuse_with
 from mrag_eval.cli._plan import plan
 from mrag_eval.cli._report import report
 from mrag_eval.cli._rerun import rerun
@@ -29,6 +29,7 @@ from mrag_eval.cli._strategies import strategies
 from mrag_eval.cli._tasks import tasks
 from mrag_eval.cli._trace import trace
 from mrag_eval.cli._verify import verify
+from mrag_eval.platform import Natural
 
 
 @dataclass

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mrag_eval.cli._options import Natural, command
+from mrag_eval.cli._options import command
+from mrag_eval.platform import Natural
 
 if TYPE_CHECKING:
     from mrag_eval.building import QaBuilt

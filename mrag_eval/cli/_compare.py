@@ -8,8 +8,8 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from mrag_eval.cli._options import Count, Natural, NewFile, command, pairs_of, refuse_with, warned_of_unsupported
-from mrag_eval.platform import Allowed, to_json
+from mrag_eval.cli._options import NewFile, command, pairs_of, refuse_with, warned_of_unsupported
+from mrag_eval.platform import Allowed, Count, Natural, to_json
 
 
 @command()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mrag_eval.cli._index_text import echo_part, passages_of
-from mrag_eval.cli._options import App, Count, command
+from mrag_eval.cli._options import App, command
+from mrag_eval.platform import Count
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import Edition, Starter

@@ -21,24 +21,12 @@ class ExportCommand(Declared):
         super().format_help(ctx, formatter)
 
 
-@command()
-def export(
-    results: list[Path],
-    *,
-    form: str,
-    output: Path | None = None,
-    metric: list[str] | None = None,
-    card: Path | None = None,
-    dataset: str | None = None,
-    source_url: str | None = None,
-    organization: str = "unspecified",
-    relationship: str = "other",
-    deployment: str | None = None,
-    availability: str | None = None,
-    bold: bool = False,
-    include_text: bool = False,
-    push: str | None = None,
-) -> None:
+@command(
+    "results form output(-o) metric card dataset source_url organization relationship deployment availability bold "
+    "include_text push(REPO)",
+    "mrag_eval.report:Options",
+)
+def export(results: list[Path], *, form: str, metric: list[str] | None = None, **settings: Any) -> None:
     """Write results in the formats of leaderboards and papers: a model card, files of the hub, LaTeX and others.
 
     A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
@@ -46,37 +34,19 @@ def export(
     Args:
         results (RESULTS): Result files of runs, or folders that contain them (--output_path of a run).
         form (--format): The format, one of those listed below.
-        output (-o): The folder or file to write to. The default is the folder export/, or a file in it.
         metric: Export only this metric. May be repeated; the first is the main one.
-        card: With model-index: the README.md to add it to.
-        dataset: With eval-results: the dataset on the hub that the scores belong to, as ORG/NAME.
-        source_url: A web address at which the results are published.
-        organization: With eee: the organization that publishes the record.
-        relationship: With eee: the evaluator's relationship to the model developer (first_party, third_party, ...).
-        deployment: With eee: how the model was served, self_deployed or externally_managed.
-        availability: With eee: whether the model is open_weights or closed_weights.
-        bold: With latex: set the best model of each task in bold.
-        include_text: Include texts even if their licence does not clearly allow redistribution.
-        push (REPO): Open a pull request in this repository on the hub.
     """
     from mrag_eval.platform import one_of, tasks_folder
-    from mrag_eval.report import EXPORTS, Options, Sender, rerun
+    from mrag_eval.report import EXPORTS, Options, rerun
     from mrag_eval.report import export as write
 
-    one_of("--relationship", relationship, ("first_party", "third_party", "collaborative", "other"))
-    one_of("--deployment", deployment, ("self_deployed", "externally_managed"))
-    one_of("--availability", availability, ("open_weights", "closed_weights"))
+    one_of("--relationship", settings["relationship"], ("first_party", "third_party", "collaborative", "other"))
+    one_of("--deployment", settings["deployment"], ("self_deployed", "externally_managed"))
+    one_of("--availability", settings["availability"], ("open_weights", "closed_weights"))
     options = Options(
-        output=output,
         metrics=tuple(metric or ()),
-        card=card,
-        dataset=dataset,
-        source_url=source_url,
-        sender=Sender(organization, relationship, deployment, availability),
-        include_text=include_text,
-        bold=bold,
-        push=push,
         command_of=lambda path: rerun(path, Path("out"), tasks_folder()).command,
+        **settings,
     )
     with warned_of_unsupported(results, texts=form in EXPORTS and EXPORTS[form].texts):
         written = write(results, form, options)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mrag_eval.cli._index_text import echo_index
-from mrag_eval.cli._options import Count, command, pairs_of, refuse_with, was_given
+from mrag_eval.cli._options import command, pairs_of, refuse_with, was_given
+from mrag_eval.platform import Count
 
 if TYPE_CHECKING:
     from mrag_eval.retrievers import RayEngine

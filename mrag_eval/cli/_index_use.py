@@ -10,20 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from mrag_eval.cli._index_text import echo_approximate, echo_ids, echo_imported, echo_index, echo_stored, passages_of
-from mrag_eval.cli._options import Count, command, pairs_of
-from mrag_eval.platform import Allowed, number_of
+from mrag_eval.cli._options import command, pairs_of
+from mrag_eval.platform import Allowed, Count, number_of
 
 
-@command()
-def merge(
-    path: Path,
-    parts: list[Path],
-    *,
-    overwrite: bool = False,
-    factory: str | None = None,
-    memory: str | None = None,
-    recall: Annotated[float, Allowed(least=0, most=1)] = 0.95,
-) -> None:
+@command("path parts overwrite factory memory recall", "mrag_eval.retrievers:merge_indexes")
+def merge(path: Path, parts: list[Path], *, memory: str | None = None, **settings: Any) -> None:
     """Merge indexes into one without embedding anything again. No passage id may occur twice.
 
     With a single INDEX and --factory, copy it with another kind of search.
@@ -31,13 +23,10 @@ def merge(
     Args:
         path (OUT): The folder to make.
         parts (INDEX): Indexes built with the same embedder.
-        overwrite: Replace an index that is already at OUT.
-        factory: Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory.
-        recall: The recall@20 that an approximate index is tuned to.
     """
     from mrag_eval.retrievers import merge_indexes
 
-    index = merge_indexes(parts, path, overwrite=overwrite, factory=factory, memory_budget=memory, recall=recall)
+    index = merge_indexes(parts, path, memory_budget=memory, **settings)
     echo_index(path, index)
 
 
@@ -58,18 +47,21 @@ def center(path: Path) -> None:
     )
 
 
-@command()
+@command(
+    "path uri collection vector_index param search_param token_env patience overwrite",
+    "mrag_eval.retrievers:MilvusPlace",
+    "mrag_eval.retrievers:load_into_milvus",
+)
 def milvus(
     path: Path,
     *,
     uri: str,
     collection: str | None = None,
-    vector_index: str = "FLAT",
     param: list[str] | None = None,
     search_param: list[str] | None = None,
     token_env: str = "MILVUS_TOKEN",
     patience: Annotated[float, Allowed(least=0)] = 120.0,
-    overwrite: bool = False,
+    **settings: Any,
 ) -> None:
     """Load an index into Milvus and count its passages there.
 
@@ -78,25 +70,20 @@ def milvus(
     Args:
         uri: Milvus: http://HOST:19530, or a local file ending in .db.
         collection: The name of the collection. The default is the folder's name.
-        vector_index: How Milvus indexes dense vectors: FLAT (exact), IVF_FLAT or HNSW.
         param (NAME=N): A parameter of that index, such as M or nlist. May be repeated.
         search_param (NAME=N): A parameter of its search, such as ef. May be repeated.
-        token_env: The environment variable that contains the token.
-        patience: Seconds to wait for a server that does not answer.
-        overwrite: Replace another index of that name.
     """
     from mrag_eval.retrievers import MilvusPlace, load_index, load_into_milvus
 
+    name = collection or path.resolve().name
     index = load_into_milvus(
         load_index(path),
-        MilvusPlace(uri, collection or path.resolve().name, token_env, patience),
-        vector_index=vector_index,
+        MilvusPlace(uri, name, token_env, patience),
         build=_numbers(param, "--param"),
         search=_numbers(search_param, "--search-param"),
-        overwrite=overwrite,
+        **settings,
     )
     typer.echo(f"{index.path}: {passages_of(index)}, counted there")
-    name = collection or path.resolve().name
     typer.echo(f"use it     retrieval.kind=milvus,retrieval.uri={uri},retrieval.corpus={name}")
 
 

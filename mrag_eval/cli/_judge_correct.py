@@ -6,7 +6,8 @@ from pathlib import Path
 
 import typer
 
-from mrag_eval.cli._options import Count, Natural, NewFile, command
+from mrag_eval.cli._options import NewFile, command
+from mrag_eval.platform import Count, Natural
 
 
 @command()

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mrag_eval.cli._judge_columns import number, percent, says, says_what
-from mrag_eval.cli._options import Count, NewFile, command
+from mrag_eval.cli._options import NewFile, command
 from mrag_eval.core import YES_NO, columns
+from mrag_eval.platform import Count
 
 if TYPE_CHECKING:
     from mrag_eval.report import Rejudged

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from mrag_eval.cli._judge_panel import names_in, show
-from mrag_eval.cli._options import Count, Natural, NewFile, command
-from mrag_eval.platform import number_of
+from mrag_eval.cli._options import NewFile, command
+from mrag_eval.platform import Count, Natural, number_of
 
 
 @command()

@@ -75,8 +75,6 @@ def writable_file(context: typer.Context, parameter: typer.CallbackParam, value:
     return value
 
 
-Count = Annotated[int, Allowed(least=1)]
-Natural = Annotated[int, Allowed(least=0)]
 Limit = Annotated[float, Allowed(least=0)]
 NewFile = Annotated[Path, typer.Option(callback=writable_file)]
 
@@ -194,7 +192,7 @@ def _with_options(function: Callable[..., None], names: str, owners: Sequence[st
 def _parameter(each: Setting) -> Parameter:
     """Return the parameter that typer makes an argument or an option of."""
     members = get_args(each.type) if get_origin(each.type) in (Union, UnionType) else (each.type,)
-    kind: Any = next((simple for simple in (Path, str, bool, int, float) if simple in members), None)
+    kind: Any = next((simple for simple in (bool, Path, str, int, float) if simple in members), None)
     if kind is None:
         kind = next(member for member in members if member is not NoneType)
         if get_origin(kind) is not tuple or Ellipsis in get_args(kind):

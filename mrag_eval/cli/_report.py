@@ -8,7 +8,6 @@ from pathlib import Path
 import typer
 
 from mrag_eval.cli._options import (
-    Natural,
     NewFile,
     command,
     form_of,
@@ -16,7 +15,7 @@ from mrag_eval.cli._options import (
     warned_of_unsupported,
     write_or_print,
 )
-from mrag_eval.platform import number_of
+from mrag_eval.platform import Natural, number_of
 
 
 @command()

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from mrag_eval.cli._judge_columns import says_what
 from mrag_eval.cli._judge_panel import table_lines
-from mrag_eval.cli._options import Count, Natural, command, pairs_of
+from mrag_eval.cli._options import command, pairs_of
+
+# Options that say what the file holds.
+_OF_THE_LOG = ("benchmark", "lang", "qrels", "run", "join", "max_unread", "relevant_from")
 
 
-@command()
+@command(
+    "log output dry_run metrics columns rows join(COLUMN) max_unread benchmark(NAME) lang qrels(FILE) relevant_from "
+    "run(FILE) corpus(FILE) answer thinking(OPEN CLOSE) breakdown grounded(MODEL) model task seed hash_texts",
+    "mrag_eval._front:score",
+)
 def score(
     log: Path,
     *,
@@ -20,22 +28,9 @@ def score(
     metrics: str | None = None,
     columns: list[str] | None = None,
     rows: str = "",
-    join: str = "",
-    max_unread: Natural | None = None,
-    benchmark: str | None = None,
-    lang: str | None = None,
-    qrels: Path | None = None,
-    relevant_from: Count = 1,
-    run: Path | None = None,
-    corpus: Path | None = None,
-    answer: str = "plain",
-    thinking: tuple[str, str] | None = None,
     breakdown: list[str] | None = None,
-    grounded: str | None = None,
     model: str | None = None,
-    task: str = "rows",
-    seed: Natural = 0,
-    hash_texts: bool = False,
+    **settings: Any,
 ) -> None:
     """Score the log of a RAG system: answers, contexts and rankings that are there already. No model is run, except
     what --grounded names.
@@ -54,23 +49,8 @@ def score(
             reference, id, lang, turns, relevant_ids, context_ids, context_scores, context_langs, error, and
             contexts.text, .id, .lang, .title, .score, .doc_id. May be repeated.
         rows (PATH): Where the rows are in the file, such as results.*.output.
-        join (COLUMN): Make one row of the lines that share this column's value.
-        max_unread: How many rows that cannot be read are left unscored. The default is 1 % of them, and at least ten.
-        benchmark (NAME): Join the references of this benchmark's rows by id and language.
-        lang: The language of questions that name none, instead of detecting.
-        qrels (FILE): Relevant ids by question, with grades: TREC, BEIR, MTEB, ...
-        relevant_from: The lowest grade of a relevant document; ndcg has gains.
-        run (FILE): A TREC run with the rankings of rows without contexts.
-        corpus (FILE): What the system searched: a JSON Lines file of passages, or an index.
-        answer: Where the answer is in the reply: plain, tag, line, choice or citation.
-        thinking (OPEN CLOSE): What opens and closes the system's thinking, if that is not known.
         breakdown (COLUMN): Break scores down by a column, or a path. May be repeated.
-        grounded (MODEL): Tell whether contexts support answers: a classifier (a hub name or a folder), panel (the
-            judges of mrag.yaml), or JSON with their settings, such as '{"by": "panel", "tie": "abstain"}'.
         model: The system's name in reports. The default is the file's.
-        task: The name of the rows in reports.
-        seed: Random seed of the resampling for intervals.
-        hash_texts: Write hashes in place of all texts of the rows.
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output
@@ -85,34 +65,16 @@ def score(
     found = _front.read_log(
         log,
         columns=columns_given(columns),
-        benchmark=benchmark,
-        lang=lang,
-        qrels=qrels,
-        run=run,
         breakdowns=breakdown or (),
         at=rows,
-        join=join,
-        max_unread=max_unread,
-        relevant_from=relevant_from,
+        **{name: settings.pop(name) for name in _OF_THE_LOG},
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
-    names = _front.measured_names(found, asked, _front.grounded_judge(grounded))
+    names = _front.measured_names(found, asked, _front.grounded_judge(settings["grounded"]))
     typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None)))
     if dry_run or output is None:
         return
-    results = _front.score(
-        found,
-        asked and names,
-        answer=answer,
-        thinking=thinking,
-        task=task,
-        model=model or log.stem,
-        output=output,
-        corpus=corpus,
-        seed=seed,
-        hash_texts=hash_texts,
-        grounded=grounded,
-    )
+    results = _front.score(found, asked and names, model=model or log.stem, output=output, **settings)
     typer.echo("\n".join(_front.score_lines(results)))
     leaves = read_results([results.path])[0].leaves.values()
     for leaf in leaves:

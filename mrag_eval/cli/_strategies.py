@@ -9,10 +9,15 @@ from typing import Any
 
 import typer
 
-from mrag_eval.cli._options import Count, Natural, command
+from mrag_eval.cli._options import command
 
 
-@command()
+@command(
+    "questions documents output vary metadata model(-M) model_args(--model_args -a) metric max_calls(--max_calls) "
+    "pilot columns lang chunker size apply_chat_template(--apply_chat_template/--no-chat) device "
+    "batch_size(--batch_size -b) seed as_json",
+    "mrag_eval._front:strategies",
+)
 def strategies(
     questions: Path,
     documents: Path,
@@ -20,20 +25,9 @@ def strategies(
     output: Path,
     vary: list[str] | None = None,
     metadata: list[str] | None = None,
-    model: str | None = None,
-    model_args: str | None = None,
-    metric: str | None = None,
-    max_calls: Natural | None = None,
-    pilot: Count = 20,
     columns: list[str] | None = None,
-    lang: str | None = None,
-    chunker: str = "words",
-    size: Count = 100,
-    chat: bool = True,
-    device: str | None = None,
-    batch_size: str = "1",
-    seed: Natural = 0,
     as_json: bool = False,
+    **settings: Any,
 ) -> None:
     """Say which retrieval strategy to use for your languages: every one that can run, on your own questions.
 
@@ -46,45 +40,15 @@ def strategies(
         output (-o): The folder to write to. A folder from an earlier call is continued.
         vary (KEY=VALUE,...): Values of a key of the retrieval block to try, the default's first: mode=all,balanced or
             k=3,5. May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.
-        model (-M): The type of a model that answers. Without it, none is asked.
-        model_args (--model_args -a): Its arguments, as in `mrag-eval run`.
-        metric: The metric that decides. The default is shown@k, with a model char3gram_recall.
-        max_calls (--max_calls): The most calls to models, as `mrag-eval plan` counts them.
-        pilot: With --max_calls: how many questions every strategy is tried on first.
         columns (FIELD=COLUMN,...): Columns of the questions, as in `mrag-eval score`.
-        lang: The language of questions that name none. By default it is detected.
-        chunker: How documents are cut, as in `mrag-eval index build`.
-        size: Words or tokens of a passage.
-        chat (--apply_chat_template/--no-chat): Whether the model has a chat template.
-        device: Where the model runs.
-        batch_size (--batch_size -b): The model's batch size.
-        seed: Random seed of the pilot's questions, and of resampling.
         as_json (--json): Print table and sentences as JSON.
     """
     from mrag_eval import _front
     from mrag_eval.cli._plan import pairs_given
     from mrag_eval.cli._score import columns_given
 
-    found = _front.strategies(
-        questions,
-        documents,
-        vary=_values(vary or []),
-        settings=pairs_given("--metadata", metadata),
-        model=model,
-        model_args=model_args,
-        metric=metric,
-        pilot=pilot,
-        max_calls=max_calls,
-        columns=columns_given(columns),
-        lang=lang,
-        chunker=chunker,
-        size=size,
-        output=output,
-        apply_chat_template=chat,
-        device=device,
-        batch_size=batch_size,
-        seed=seed,
-    )
+    given = {"settings": pairs_given("--metadata", metadata), "columns": columns_given(columns)}
+    found = _front.strategies(questions, documents, vary=_values(vary or []), output=output, **given, **settings)
     if as_json:
         rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
         whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused}

@@ -127,7 +127,7 @@ if TYPE_CHECKING:
     from mrag_eval.platform._redaction import guarded_screen, install_redaction, redact
     from mrag_eval.platform._run_files import RunFiles, check_file_name, check_output, check_output_file
     from mrag_eval.platform._secrets import HIDDEN, hidden, hide, is_plain
-    from mrag_eval.platform._setting import Allowed, Setting, listed, settings_of, takes_settings
+    from mrag_eval.platform._setting import Allowed, Count, Natural, Setting, listed, settings_of, takes_settings
     from mrag_eval.platform._sharing import Shares, made_once
     from mrag_eval.platform._sheets import SheetRow, check_unique, csv_cell, escaped, read_sheet, unescaped, write_sheet
     from mrag_eval.platform._short_texts import kept_for_short_texts

@@ -50,6 +50,10 @@ class Allowed:
             raise ConfigError(f"{named} cannot be combined with kind '{kind}'{self.unless[0]}", self.unless[1])
 
 
+Count = Annotated[int, Allowed(least=1)]
+Natural = Annotated[int, Allowed(least=0)]
+
+
 @dataclass(frozen=True)
 class Setting:
     """A field of a dataclass, or a parameter of a function, with its entry in the list of the docstring.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.comparison._gate_init import starter_rules
     from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, read_rules
     from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
-    from mrag_eval.report.exports._export import Options, Sender
+    from mrag_eval.report.exports._export import Options
     from mrag_eval.report.exports._formats import EXPORTS, export
     from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
     from mrag_eval.report.files._results import OUTCOMES, LeafResult, ResultFile, read_results

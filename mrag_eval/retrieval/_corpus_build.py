@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import load_config
 from mrag_eval.core import CORAL_POOL
 from mrag_eval.platform import (
-    Allowed,
     ConfigError,
     CorpusError,
+    Count,
     MragError,
+    Natural,
     build_lock,
     content_key,
     did_you_mean,
@@ -45,10 +46,10 @@ class CorpusSettings:
 
     kind: str | None = None
     embedder: str | None = None
-    size: Annotated[int, Allowed(least=1)] | None = None
+    size: Count | None = None
     device: str = "cpu"
-    batch_size: Annotated[int, Allowed(least=1)] = 256
-    workers: Annotated[int, Allowed(least=0)] = 0
+    batch_size: Count = 256
+    workers: Natural = 0
 
 
 # Called when a language is done, with its edition and its index.

@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
-from mrag_eval.platform import ConfigError, Wait, build_lock, room_on_disk
+from mrag_eval.platform import Allowed, ConfigError, Wait, build_lock, room_on_disk
 from mrag_eval.retrievers.build._approximating import approximate_shards, check_wanted
 from mrag_eval.retrievers.build._centering import write_means
 from mrag_eval.retrievers.build._dense_files import vectors_name
@@ -55,7 +56,7 @@ def merge_indexes(
     overwrite: bool = False,
     factory: str | None = None,
     memory_budget: int | str | None = None,
-    recall: float = DEFAULT_RECALL,
+    recall: Annotated[float, Allowed(least=0, most=1)] = DEFAULT_RECALL,
 ) -> Index:
     """Merge the passages of several indexes into one, and open it; nothing is embedded.
 
@@ -69,10 +70,10 @@ def merge_indexes(
     Args:
         parts: index folders, of the same kind, embedder, chunker and tokenizer; they stay as they are.
         path: the folder to make; may be one of the parts, with ``overwrite``.
-        overwrite: replace an existing index once the new one is complete.
-        factory: another kind of dense shards, as in ``build_index``; None keeps the kind of the parts. With it a single
-            part is allowed, to make an exact index approximate or the other way round.
-        memory_budget, recall: as in ``build_index``.
+        overwrite: Replace an index that is already at OUT.
+        factory: Rebuild the dense shards: flat (exact), auto, or a string of FAISS's index_factory.
+        memory_budget: as in ``build_index``.
+        recall: The recall@20 that an approximate index is tuned to.
 
     Raises ConfigError for parts that differ, DataError naming passage ids that two parts hold, CorpusError where
     ``path`` exists, and for a part that is missing or damaged.

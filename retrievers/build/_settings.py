@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any
 
-from mrag_eval.platform import Allowed, ConfigError, settings_of
+from mrag_eval.platform import Allowed, ConfigError, Count, Natural, settings_of
 from mrag_eval.retrievers.build._factory import DEFAULT_RECALL, EXACT, Approximation, approximation
 from mrag_eval.retrievers.build._windows import WINDOW
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, TokenCounter, count_tokens
@@ -102,9 +102,9 @@ class BuildSettings:
     stem: Annotated[bool | tuple[str, ...] | None, Allowed(kinds=LEXICAL_KINDS, unless=_NO_WORDS)] = None
     simplified: Annotated[bool, Allowed(kinds=LEXICAL_KINDS, unless=_NO_WORDS)] = False
     device: str | None = None
-    batch_size: Annotated[int, Allowed(least=1)] = 256
-    window: Annotated[int | None, Allowed(least=1)] = None
-    workers: Annotated[int, Allowed(least=0)] = 0
+    batch_size: Count = 256
+    window: Count | None = None
+    workers: Natural = 0
     resume: bool = False
     overwrite: bool = False
     factory: str | Approximation = EXACT

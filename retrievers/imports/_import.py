@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage
-from mrag_eval.platform import ConfigError, DataError, build_lock, room_on_disk
+from mrag_eval.platform import ConfigError, Count, DataError, build_lock, room_on_disk
 from mrag_eval.retrievers.build._building import DRAWN
 from mrag_eval.retrievers.build._index_writer import IndexWriter
 from mrag_eval.retrievers.build._progress import Progress
@@ -44,7 +44,7 @@ def import_vectors(
     store: str = "float32",
     langs: tuple[str, ...] = (),
     lang: str | None = None,
-    limit: int | None = None,
+    limit: Count | None = None,
     skip_empty: bool = False,
     unverified: bool = False,
     resume: bool = False,
@@ -62,19 +62,24 @@ def import_vectors(
         source: ``hub:ORG/NAME`` with ``@REVISION`` if wanted, a Parquet file or a folder of them, a ``.npy`` or
             ``.f16bin`` file beside JSON Lines, or ``bergen:FOLDER`` (torch chunks); None for that of the preset.
         path: the folder to make.
-        embedder: the embedder that made the vectors, as in ``load_embedder``, or an object; by default the preset's.
-        preset: the name of a published set (docs/corpora.md).
-        vectors: the column of the vectors.
+        embedder: The embedder that made the vectors, as in `mrag-eval index build`. A preset knows its own.
+        preset: A published set: upstash-bge-m3, cohere-v3, cohere-v3-int8 or bergen (docs/corpora.md).
+        vectors: The column of the vectors, if it is not called embedding or emb.
         keys: columns of the fields ``id``, ``doc_id``, ``title``, ``text`` and ``lang``; an empty name means none, and
             ids are then made.
-        texts: the passages (JSON Lines), or for torch chunks the documents, whose rows the vectors are.
-        store: the numbers of the stored vectors, as in ``build_index``.
+        texts: The passages of a .npy or .f16bin file (JSON Lines, a row each; by default beside it); for bergen: the
+            copy of Wikipedia that its passages are cut from.
+        store: The numbers of dense vectors: float32, float16 or int8 (a quarter of the size).
         langs: the languages to import; files of others are not read.
-        lang: the language of all passages.
-        limit: passages of each language to take.
-        skip_empty: leave out rows without text, instead of raising.
-        unverified: write the index although the check failed, or without an embedder that can be run.
-        resume, overwrite, progress, device: as in ``build_index``.
+        lang: The language of all passages, if neither a folder nor a column names it.
+        limit: Passages of each language to import; the default is all.
+        skip_empty: Leave out rows without text, and count them.
+        unverified: Write the index although the embedder does not give the same vectors, or cannot be run. Manifest and
+            results then say: not verified.
+        resume: Continue an interrupted import.
+        overwrite: Replace an index that is already at INDEX.
+        progress: as in ``build_index``.
+        device: Where the embedder runs: cpu, cuda, cuda:N, mps or auto.
 
     Raises DataError, naming file and row, for a missing column, a wrong dimension, values that are not finite, repeated
     ids, texts that are empty, files that are cut off, and vectors that are not those of the passages.

@@ -39,8 +39,8 @@ class MilvusPlace:
     Args:
         uri: a server (``http://HOST:19530``), or a local file ending in ``.db`` for ``milvus-lite``.
         collection: its name there.
-        token_env: the environment variable with the token (or ``USER:PASSWORD``).
-        patience: seconds to retry a call while the server does not answer.
+        token_env: The environment variable that contains the token.
+        patience: Seconds to wait for a server that does not answer.
         search: search parameters of the vector index, such as ``ef`` of HNSW; they override those stored with the
             collection.
     """

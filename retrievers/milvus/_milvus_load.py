@@ -63,11 +63,10 @@ def load_into_milvus(
     Args:
         index: an index in a folder.
         place: its location in Milvus.
-        vector_index: how Milvus indexes dense vectors: ``FLAT`` (exact), ``IVF_FLAT`` or ``HNSW``. Indexes
-            that compress vectors are not offered, as their scores are not the inner products.
+        vector_index: How Milvus indexes dense vectors: FLAT (exact), IVF_FLAT or HNSW.
         build: parameters of that index; they override the defaults.
         search: its search parameters (``ef``, ``nprobe``), stored with the collection.
-        overwrite: replace another index of that name.
+        overwrite: Replace another index of that name.
         progress: show on a terminal how much is loaded.
 
     Raises CorpusError if the collection has other content, a text is too long for Milvus, or

@@ -18,7 +18,7 @@ from uuid import UUID
 from mrag_eval.config import SHOWN
 from mrag_eval.core import plain_name
 from mrag_eval.platform import replaced, write_whole
-from mrag_eval.report.exports._export import Export, Options, Sender, Written
+from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._instances import instances, model_id
 from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
@@ -53,7 +53,7 @@ EXPORT = Export(
 
 
 def _written(run: Run, folder: Path, options: Options) -> Written:
-    sender, command, model = options.sender, options.command_of(run.file.path), run.file.model
+    sender, command, model = options, options.command_of(run.file.path), run.file.model
     stamp = str(int(time.time()))
     key = f"{COLLECTION}/{model_id(model)}/{stamp}"
     home = Path("data", COLLECTION, model_id(model))
@@ -132,7 +132,7 @@ def _written(run: Run, folder: Path, options: Options) -> Written:
     return Written((path, *files), tuple(notes))
 
 
-def _model(run: Run, sender: Sender) -> dict[str, Any]:
+def _model(run: Run, sender: Options) -> dict[str, Any]:
     kind = run.file.model_type or "unknown"
     own, hosted = kind.startswith(_OWN_WEIGHTS), kind.startswith(_HOSTED)
     deployment = "self_deployed" if own else "externally_managed" if hosted else "unknown"

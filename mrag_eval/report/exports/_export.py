@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.report.exports._runs import Run
 
 
 @dataclass(frozen=True)
-class Sender:
-    """The sender of a record: an organisation, its relation to the model's makers, and the model's availability.
-
-    If ``deployment`` or ``availability`` is None, it is derived from the harness's model type, as far as possible.
-    """
-
-    organization: str = "unspecified"
-    relationship: str = "other"
-    deployment: str | None = None
-    availability: str | None = None
-
-
-@dataclass(frozen=True)
 class Options:
     """The options of an export.
 
-    ``output`` is a folder, or a file for a format of one file; the default is in ``export/``. ``card``: an existing
-    model card to put figures into. ``dataset``: the dataset on the hub that ``.eval_results`` refer to. ``push``: the
-    repository on the hub to open a pull request in. ``command_of`` returns the command that repeats the run of a result
-    file.
+    Attributes:
+        output: The folder or file to write to. The default is the folder export/, or a file in it.
+        metrics: those to export, the main one first; by default all.
+        card: With model-index: the README.md to add it to.
+        dataset: With eval-results: the dataset on the hub that the scores belong to, as ORG/NAME.
+        source_url: A web address at which the results are published.
+        organization: With eee: the organization that publishes the record.
+        relationship: With eee: the evaluator's relationship to the model developer (first_party, third_party, ...).
+        deployment: With eee: how the model was served, self_deployed or externally_managed.
+        availability: With eee: whether the model is open_weights or closed_weights.
+        include_text: Include texts even if their licence does not clearly allow redistribution.
+        bold: With latex: set the best model of each task in bold.
+        push: Open a pull request in this repository on the hub.
+        command_of: returns the command that repeats the run of a result file.
     """
 
     output: Path | None = None
@@ -37,7 +34,10 @@ class Options:
     card: Path | None = None
     dataset: str | None = None
     source_url: str | None = None
-    sender: Sender = field(default_factory=Sender)
+    organization: str = "unspecified"
+    relationship: str = "other"
+    deployment: str | None = None
+    availability: str | None = None
     include_text: bool = False
     bold: bool = False
     push: str | None = None
