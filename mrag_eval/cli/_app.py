@@ -20,14 +20,12 @@ from mrag_eval.cli._judge import judge_app
 from mrag_eval.cli._languages import languages
 from mrag_eval.cli._options import App, command, refuse_with
 from mrag_eval.cli._plan import plan
-from mrag_eval.cli._report import report
-from mrag_eval.cli._rerun import rerun
+from mrag_eval.cli._report import report, trace
 from mrag_eval.cli._retrieve import retrieve
-from mrag_eval.cli._run import run
+from mrag_eval.cli._run import rerun, run
 from mrag_eval.cli._score import score
 from mrag_eval.cli._strategies import strategies
 from mrag_eval.cli._tasks import tasks
-from mrag_eval.cli._trace import trace
 from mrag_eval.cli._verify import verify
 from mrag_eval.platform import Natural
 
@@ -101,9 +99,8 @@ def doctor(context: typer.Context, *, as_json: bool = False, strict: bool = Fals
         strict: Return exit code 1 if something is missing that every run needs.
         config: Print the config file in use, with secrets hidden, and nothing else.
     """
-    from mrag_eval.cli._doctor import examine
+    from mrag_eval.cli._doctor import examine, shown_config
     from mrag_eval.cli._screen import print_findings
-    from mrag_eval.cli._show import shown_config
 
     if config:
         refuse_with(context, "--config", "as_json", "strict")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mrag_eval.cli._index_text import echo_part, passages_of
+from mrag_eval.cli._index_use import echo_part, passages_of
 from mrag_eval.cli._options import App, command
 from mrag_eval.platform import Count
 

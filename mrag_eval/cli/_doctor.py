@@ -1,4 +1,4 @@
-"""The checks of ``mrag-eval doctor``, and the command that fixes each fault."""
+"""What is installed, and how to get what is missing; the config file as text, with secrets hidden."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from typing import Any
 
 from mrag_eval.planning import Need, model_need, source_need
-from mrag_eval.platform import MragError
+from mrag_eval.platform import HIDDEN, MragError, hidden, names_secret
 
 # Environment variables that models behind an API, and gated data on the hub, need.
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
@@ -175,3 +176,39 @@ def _keys() -> list[Need]:
         else Need("keys", f"{name} not set", False, f"export {name}=...   (only if you use such a model)")
         for name in KEYS
     ]
+
+
+def redacted(value: Any) -> Any:
+    """Return a copy of nested mappings and lists in which every header and every value of a secret key is replaced."""
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN
+            if inner and names_secret(str(key))
+            else dict.fromkeys(inner, HIDDEN)
+            if str(key) in ("header", "headers") and isinstance(inner, dict)
+            else redacted(inner)
+            for key, inner in value.items()
+        }
+    return [redacted(item) for item in value] if isinstance(value, list) else value
+
+
+def shown_config() -> str:
+    """Return the config file as YAML, with a comment that names its path.
+
+    Raises ConfigError for an invalid file.
+    """
+    import yaml
+
+    from mrag_eval.config import load_config
+    from mrag_eval.datasets import data_of_config
+    from mrag_eval.platform import config_path
+
+    path = config_path()
+    if path is None:
+        return (
+            "# no config file: $MRAG_CONFIG is not set, and neither ./mrag.yaml nor\n"
+            "# ~/.config/mrag_eval/config.yaml exists; none is needed"
+        )
+    data_of_config()
+    content = hidden(redacted(load_config().model_dump(mode="json")))
+    return f"# {path.resolve()}\n{yaml.safe_dump(content, allow_unicode=True, sort_keys=False).rstrip()}"

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from mrag_eval.cli._options import command
+from mrag_eval.core import columns, language_name, pipe_table
+
+if TYPE_CHECKING:
+    from mrag_eval.planning import Piece
 
 
 @command()
@@ -23,7 +29,6 @@ def languages(
         tasks (-t): Those of tasks instead: names, groups or tags, as in `mrag-eval plan`.
         as_json (--json): Print everything as JSON.
     """
-    from mrag_eval.cli._language_text import one_language, table_of_languages
     from mrag_eval.core import normalize_language
     from mrag_eval.languages import known_languages
     from mrag_eval.planning import language_support
@@ -60,3 +65,31 @@ def _of_tasks(names: str, include_path: str | None) -> list[str]:
     if not found:
         raise ConfigError(f"--tasks {names}: the files of these tasks name no language", "name languages instead")
     return sorted(set(found))
+
+
+_MARKS = {True: "yes", False: "no", None: "not measured"}
+
+
+def one_language(code: str, pieces: Sequence[Piece]) -> str:
+    """Return a line for each piece, with the next step below each that is missing."""
+    lines = columns([("", _MARKS[piece.ok], piece.name, piece.what) for piece in pieces])
+    out = [f"{language_name(code)} ({code})"]
+    for piece, line in zip(pieces, lines, strict=True):
+        out += [line, *([f"      {piece.fix}"] if piece.fix else [])]
+    return "\n".join(out)
+
+
+def table_of_languages(found: Mapping[str, Sequence[Piece]]) -> str:
+    """Return a row for each language, a column for each piece, and the next steps below."""
+    names = list(dict.fromkeys(piece.name for pieces in found.values() for piece in pieces if piece.name != "file"))
+    rows = []
+    for code, pieces in found.items():
+        marks = {piece.name: _MARKS[piece.ok] for piece in pieces}
+        rows.append([code, language_name(code), *(marks.get(name, "") for name in names)])
+    steps: dict[tuple[str, str], list[str]] = {}
+    for code, pieces in found.items():
+        for piece in pieces:
+            if piece.fix:
+                steps.setdefault((piece.name, piece.fix), []).append(code)
+    below = [f"{name}: {', '.join(own)}\n      {fix}" for (name, fix), own in steps.items()]
+    return "\n".join([pipe_table(["", "language", *names], rows), *(["", *below] if below else [])])

@@ -1,4 +1,4 @@
-"""``mrag-eval report``: finished runs as tables or as one HTML page."""
+"""``mrag-eval report`` and ``mrag-eval trace``: finished runs as tables or one HTML page, and one question."""
 
 from __future__ import annotations
 
@@ -87,3 +87,17 @@ def _tables(results: list[Path], form: str, layout: str | None) -> str:
         from mrag_eval.report import score_tables
 
         return render(score_tables(results), form)
+
+
+@command()
+def trace(row: str, places: list[Path], *, task: str | None = None) -> None:
+    """Show how the agents' loop (retrieval.mode=coral) answered one question: the queries, passages, scores and
+    decisions of each round.
+
+    Args:
+        row (ROW): The id of a row, or its number in the samples.
+        task: The task of the row, if several tasks have such a row.
+    """
+    from mrag_eval.retrieval import find_trace, shown_trace
+
+    typer.echo(shown_trace(find_trace(places, row, task)))

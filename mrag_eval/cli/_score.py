@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from mrag_eval.cli._judge_columns import says_what
-from mrag_eval.cli._judge_panel import table_lines
+from mrag_eval.cli._judge import table_lines
+from mrag_eval.cli._judge_labels import says_what
 from mrag_eval.cli._options import command, pairs_of
 
 # Options that say what the file holds.

@@ -47,8 +47,8 @@ def strategies(
     from mrag_eval.cli._plan import pairs_given
     from mrag_eval.cli._score import columns_given
 
-    given = {"settings": pairs_given("--metadata", metadata), "columns": columns_given(columns)}
-    found = _front.strategies(questions, documents, vary=_values(vary or []), output=output, **given, **settings)
+    settings |= {"settings": pairs_given("--metadata", metadata), "columns": columns_given(columns)}
+    found = _front.strategies(questions, documents, vary=_values(vary or []), output=output, **settings)
     if as_json:
         rows = json.loads(found.frame.to_json(orient="records", double_precision=15))
         whole = {"metric": found.metric, "strategies": rows, "did_not_run": found.refused}

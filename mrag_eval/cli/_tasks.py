@@ -34,7 +34,6 @@ def tasks(
         folder: List or check another folder of task files.
     """
     from mrag_eval.cli import _catalog as catalog
-    from mrag_eval.cli import _task_lists as task_lists
     from mrag_eval.platform import ConfigError, tasks_folder
 
     if folder is not None and not folder.is_dir():
@@ -51,16 +50,16 @@ def tasks(
         raise typer.Exit(1 if faults else 0)
     if folder is None and not every and not name:
         entries = catalog.list_benchmarks()
-        typer.echo(task_lists.benchmarks_json(entries) if as_json else task_lists.benchmarks_text(entries))
+        typer.echo(catalog.benchmarks_json(entries) if as_json else catalog.benchmarks_text(entries))
         return
-    found = None if every or folder is not None else task_lists.benchmark_named(name)
+    found = None if every or folder is not None else catalog.benchmark_named(name)
     if found is not None:
         own = catalog.tasks_of(found)
-        typer.echo(task_lists.benchmark_json(found, own) if as_json else task_lists.benchmark_text(found, own))
+        typer.echo(catalog.benchmark_json(found, own) if as_json else catalog.benchmark_text(found, own))
         return
     known = catalog.list_tasks(folder)
-    listed = task_lists.matching(known, name)
+    listed = catalog.matching(known, name)
     if name and not listed:
-        typer.echo(task_lists.nothing_named(name, known), err=True)
+        typer.echo(catalog.nothing_named(name, known), err=True)
         raise typer.Exit(2)
-    typer.echo(task_lists.tasks_json(listed) if as_json else task_lists.tasks_text(listed))
+    typer.echo(catalog.tasks_json(listed) if as_json else catalog.tasks_text(listed))

@@ -110,7 +110,7 @@ WRITERS = {
 # Places that hide something, or look for it: what it is.
 HIDERS = {
     "mrag_eval/cli/_main.py": "screen",
-    "mrag_eval/cli/_show.py": "screen",
+    "mrag_eval/cli/_doctor.py": "screen",
     "mrag_eval/platform/_errors.py": "message",
     "mrag_eval/platform/_keys.py": "looked for",
     "mrag_eval/platform/_attempts.py": "message",

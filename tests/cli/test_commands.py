@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli import _catalog as catalog
 from mrag_eval.cli import _harness as harness
-from mrag_eval.cli._show import redacted
+from mrag_eval.cli._doctor import redacted
 from mrag_eval.datasets import LOADERS
 from mrag_eval.platform import HIDDEN
 from mrag_eval.report import EXPORTS
@@ -482,7 +482,7 @@ def test_a_fault_of_ours_shows_no_traceback_unless_asked_for(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from mrag_eval.cli import _show as show
+    from mrag_eval.cli import _doctor as show
     from mrag_eval.cli import main
 
     def fail() -> str:

@@ -192,7 +192,7 @@ def test_a_path_that_cannot_be_written_is_a_line_too(here: Path, capsys: pytest.
 
 def _said_of(fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return the two lines of a command in which the fault comes up."""
-    from mrag_eval.cli import _show as show
+    from mrag_eval.cli import _doctor as show
 
     def fail() -> str:
         raise fault

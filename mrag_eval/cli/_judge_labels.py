@@ -1,22 +1,44 @@
-"""``mrag-eval judge agree``: the agreement of judges, and of checkers of support, with people."""
+"""The commands on labels of people: ``mrag-eval judge agree``, ``judge correct`` and ``judge inspect``."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from mrag_eval.cli._judge_columns import number, percent, says, says_what
 from mrag_eval.cli._options import NewFile, command
-from mrag_eval.core import YES_NO, columns, decimal
-from mrag_eval.platform import number_of, to_json
+from mrag_eval.core import YES_NO, VerdictScale, columns, decimal, score_text
+from mrag_eval.platform import Count, Natural, number_of, to_json
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Estimate
     from mrag_eval.scoring import HumanAgreement, SupportAgreement
+
+
+def percent(estimate: Estimate, scale: float = 100.0, digits: int = 1) -> str:
+    """Return an estimate with its interval in percent, or the reason why it is undefined."""
+    reason = f"- ({estimate.reason or 'undefined'})"
+    return score_text(estimate.value, estimate.low, estimate.high, scale=scale, digits=digits, undefined=reason)
+
+
+def says(correct: Estimate, labels: Mapping[str, Estimate]) -> str:
+    """Return the share of "correct" or the mean grade of a judge, or the share of each label."""
+    return " · ".join(f"{label} {percent(share)}" for label, share in labels.items()) or percent(correct)
+
+
+def says_what(scale: VerdictScale) -> str:
+    """Return the title of a column of :func:`says`."""
+    return {"yes/no": "says correct", "ordered": "mean grade", "labels": "says"}[scale.kind]
+
+
+def number(estimate: Estimate) -> str:
+    """Return an estimate with its interval, with two digits, or the reason why it is undefined."""
+    return percent(estimate, 1.0, 2)
+
 
 # Ids of labels without an answer that are named.
 _MOST = 3
@@ -133,3 +155,113 @@ def _without_interval(measure: str, found: Mapping[str, Estimate]) -> Iterator[s
             whys.setdefault(one.reason, []).append(name)
     for why, names in whys.items():
         yield f"{measure} of {', '.join(names)}: {why}"
+
+
+@command()
+def correct(
+    run: list[Path],
+    *,
+    labels: Path | None = None,
+    write: NewFile | None = None,
+    n: Count = 200,
+    seed: Natural = 0,
+    metric: str = "judge_correct",
+    form: str = "md",
+) -> None:
+    """Correct a judge's rate by a small sample that people labelled, for every task (IR mode) and language.
+
+    The errors of the judge and of the sample are in the 95 % interval: prediction-powered inference with power tuning
+    (PPI++), and the estimator of Rogan and Gladen. --write draws the rows to label at random: a few of every language,
+    then in proportion to its rows.
+
+    Args:
+        run (RUN): Judged sample files of a run, or folders that contain them.
+        labels (CSV): People's labels: columns `id` and `label` (correct or incorrect).
+        write (CSV): Write the next rows to label to this file.
+        n: With --write: number of rows to label.
+        seed: With --write: random seed of the order of rows.
+        metric: The judge's metric to correct: judge_correct, judged_accuracy or another of 0 and 1.
+        form (--format): Print the rates as md, csv or json.
+    """
+    from mrag_eval.report import corrected_table, read_labels_of, read_verdicts, render, write_label_sheet
+
+    if labels is None and write is None:
+        raise typer.BadParameter("name people's labels, or --write CSV for a sheet to label", param_hint="--labels")
+    runs = read_verdicts(run, metric)
+    people = None if labels is None else read_labels_of(labels, runs)
+    if people is not None:
+        typer.echo(render([corrected_table(runs, people)], form))
+    if write is not None:
+        drawn = write_label_sheet(runs, write, n=n, seed=seed, people=people)
+        by_language = ", ".join(f"{task} {language or 'no language'} {k}" for (task, language), k in drawn.items())
+        typer.echo(f"{write}: {sum(drawn.values())} rows to label ({by_language}), seed {seed}", err=True)
+        typer.echo("fill in the column 'label' (correct or incorrect), save as CSV", err=True)
+
+
+@command()
+def inspect(
+    samples: list[Path] | None = None,
+    *,
+    n: Count = 50,
+    seed: Natural = 0,
+    per_language: bool = False,
+    wrong: bool = False,
+    task: str | None = None,
+    output: NewFile = Path("inspection.csv"),
+    read: Path | None = None,
+    triage: bool = False,
+    form: str = "md",
+) -> None:
+    """Write a sheet on which people note what is wrong with predictions, in the categories of the mRAG paper's Table 8.
+
+    With --read SHEET, the counts by language and category are printed with intervals. The exit code is 1 if rows of the
+    sheet are lost, altered or not filled in. With --triage, the categories are those of XRAG's section 5.2, and the
+    counts are shares of all judged answers, so that --read also takes the samples.
+
+    Args:
+        samples (SAMPLES): Sample files, or folders that contain them (--log_samples).
+        n: Number of predictions to draw, the same number from each language.
+        seed: Random seed of the draw.
+        per_language: Draw --n predictions from each language, as in the mRAG paper.
+        wrong: Draw only predictions that are scored as wrong.
+        task: Draw only from this task.
+        output (-o): The sheet to write, as CSV.
+        read (SHEET): Count a sheet that people have filled in.
+        triage: Sort every answer of people (judge people) that is incorrect: misjudged, wrong or noisy.
+        form (--format): With --read: print the counts as md, csv or json.
+    """
+    if triage:
+        _triage(samples, read, output, form)
+        return
+    if (read is None) == (not samples):
+        raise typer.BadParameter("name the samples to draw from, or --read SHEET, and not both", param_hint="SAMPLES")
+    if read is not None:
+        from mrag_eval.report import inspection_table, read_inspection, render
+
+        found = read_inspection(read)
+        typer.echo(render([inspection_table(found)], form))
+        raise typer.Exit(0 if found.complete else 1)
+    from mrag_eval.report import write_inspection
+
+    drawn = write_inspection(samples or [], output, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
+    counts = Counter(one.language or "no language" for one in drawn)
+    by_language = ", ".join(f"{language} {count}" for language, count in sorted(counts.items()))
+    typer.echo(f"{output}: {len(drawn)} predictions ({by_language}), seed {seed}")
+    typer.echo("fill in the column 'categories' (numbers as in the column 'legend', 0: nothing to note), save as CSV")
+    typer.echo(f"next       mrag-eval judge inspect --read {output}")
+
+
+def _triage(samples: list[Path] | None, read: Path | None, output: Path, form: str) -> None:
+    from mrag_eval.report import read_triage, render, write_triage
+
+    if not samples:
+        raise typer.BadParameter("name the judged answers: people_samples_*.jsonl", param_hint="SAMPLES")
+    if read is None:
+        drawn = write_triage(samples, output)
+        typer.echo(f"{output}: {len(drawn)} incorrect answers")
+        typer.echo("fill in the column 'categories' (one number of the column 'legend'), save as CSV")
+        typer.echo(f"next       mrag-eval judge inspect {' '.join(map(str, samples))} --triage --read {output}")
+        return
+    table, complete = read_triage(read, samples)
+    typer.echo(render([table], form))
+    raise typer.Exit(0 if complete else 1)
