@@ -58,8 +58,7 @@ def index_page() -> str:
 
 def benchmarks_page() -> str:
     """Return the benchmarks' declarations as a table of their questions and one of their sources."""
-    from mrag_eval.cli._catalog import list_benchmarks
-    from mrag_eval.cli._catalog import NEEDS
+    from mrag_eval.cli._catalog import NEEDS, list_benchmarks
 
     entries = [entry for entry in list_benchmarks() if entry.declaration.tasks is not None]
     lines = [
