@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Any, cast, get_args
 
 import typer
 
 from mrag_eval.cli._options import NewFile, command, pairs_of, refuse_with, warned_of_unsupported
-from mrag_eval.platform import Allowed, Count, Natural, to_json
+from mrag_eval.platform import Count, to_json
 
 
-@command()
+@command(
+    "runs metrics(--metric) pair differs equivalent(MARGIN) rows seed answers most languages by form html",
+    "mrag_eval.report:compare",
+)
 def compare(
     context: typer.Context,
     runs: list[Path],
     *,
-    metric: list[str] | None = None,
     pair: list[str] | None = None,
-    differs: list[str] | None = None,
-    equivalent: Annotated[float, Allowed(least=0)] | None = None,
     rows: bool = False,
-    seed: Natural = 0,
     answers: bool = False,
     most: Count = 10,
     languages: bool = False,
     by: str = "question",
     form: str = "md",
     html: NewFile | None = None,
+    **settings: Any,
 ) -> None:
     """Compare two runs row by row: difference, confidence interval, and a paired p-value, corrected for all.
 
@@ -40,13 +41,8 @@ def compare(
 
     Args:
         runs (RUN): Runs: their output folders, or sample files (--log_samples).
-        metric: Compare only this metric. Repeat the option for several.
         pair (A_TASK=B_TASK): Compare two tasks of different names. Repeat for several.
-        differs: A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated.
-        equivalent (MARGIN): Say which differences are shown to be smaller than this, in the metric's unit (0.02: two
-            points).
         rows: List the rows whose score rose or fell.
-        seed: Random seed of the bootstrap resamples.
         answers: Count the answers that change between any two tasks of a model.
         most: With --answers: the number of territories or questions to name for each pair.
         languages: Measure whether a model gives the same answers in every language.
@@ -54,31 +50,26 @@ def compare(
         form (--format): md, csv or json; md or json with --answers and --languages.
         html: Also write the rows whose score rose or fell to this file, as a page.
     """
-    of_two = ("metric", "pair", "differs", "equivalent", "rows", "seed", "html")
+    of_two = ("metrics", "pair", "differs", "equivalent", "rows", "seed", "html")
     if answers:
         refuse_with(context, "--answers", *of_two, "languages", "by")
-        with warned_of_unsupported(runs):
-            _print_answers(runs, most, _md_or_json(form))
     elif languages:
         refuse_with(context, "--languages", *of_two, "most")
-        with warned_of_unsupported(runs):
-            _print_languages(runs, by, _md_or_json(form))
     else:
         refuse_with(context, "a comparison of two runs; it belongs to --answers or --languages", "most", "by")
-        with warned_of_unsupported(runs):
-            _print_comparison(runs, metric or [], pair or [], differs or [], equivalent, rows, seed, form, html)
+    with warned_of_unsupported(runs):
+        if (answers or languages) and form not in ("md", "json"):
+            raise typer.BadParameter("must be md or json with --answers and --languages", param_hint="--format")
+        if answers:
+            _print_answers(runs, most, form)
+        elif languages:
+            _print_languages(runs, by, form)
+        else:
+            _print_comparison(runs, pair, form, rows, html, settings)
 
 
 def _print_comparison(
-    runs: list[Path],
-    metrics: list[str],
-    pair: list[str],
-    differs: list[str],
-    equivalent: float | None,
-    rows: bool,
-    seed: int,
-    form: str,
-    html: Path | None,
+    runs: list[Path], pair: list[str] | None, form: str, rows: bool, html: Path | None, settings: Mapping[str, Any]
 ) -> None:
     from mrag_eval.report import compare as compare_runs
     from mrag_eval.report import comparison_changes, comparison_text, write_changes
@@ -88,9 +79,7 @@ def _print_comparison(
             "name two runs, or add --answers or --languages, which take any number", param_hint="RUN"
         )
     pairs = pairs_of(pair, "A_TASK=B_TASK", "--pair")
-    found = compare_runs(
-        runs[:1], runs[1:], metrics=metrics, pairs=pairs, differs=differs, equivalent=equivalent, seed=seed
-    )
+    found = compare_runs(runs[:1], runs[1:], pairs=pairs, **settings)
     typer.echo(comparison_text(found, form, flips=rows))
     if html is not None:
         write_changes(comparison_changes(found, runs[:1], runs[1:], pairs), html, "Rows that changed")
@@ -110,9 +99,3 @@ def _print_languages(runs: list[Path], by: str, form: str) -> None:
         raise typer.BadParameter("must be question, group or row", param_hint="--by")
     found = consistency(runs, by=cast(By, by))
     typer.echo(json.dumps([to_json(e) for e in found], indent=2) if form == "json" else shown_consistency(found))
-
-
-def _md_or_json(form: str) -> str:
-    if form not in ("md", "json"):
-        raise typer.BadParameter("must be md or json with --answers and --languages", param_hint="--format")
-    return form

@@ -38,7 +38,7 @@ def controls(
     from mrag_eval.report import TaskControls, control_tables, render
     from mrag_eval.scoring import control_table, marked_by_controls
 
-    found, _ = built_tasks(flags_of(tasks, metadata, limit, None, include_path))
+    found, _ = built_tasks(flags_of(tasks=tasks, metadata=metadata, limit=limit, include_path=include_path))
     shown = []
     for name, task in found.items():
         docs = task.supply.docs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from mrag_eval.report import Changes, GateResult
 
 
-@command()
+@command(
+    "runs baseline pinned candidate model baseline_model rules save answers init junit markdown html page_url verbose "
+    "as_json",
+    "mrag_eval.cli._gate:_written",
+)
 def gate(
     context: typer.Context,
     runs: list[Path] | None = None,
@@ -30,12 +34,7 @@ def gate(
     save: NewFile | None = None,
     answers: bool = False,
     init: NewFile | None = None,
-    junit: NewFile | None = None,
-    markdown: NewFile | None = None,
-    html: NewFile | None = None,
-    page_url: str | None = None,
-    verbose: bool = False,
-    as_json: bool = False,
+    **files: Any,
 ) -> None:
     """Check whether a run is worse than its baseline by more than the rules allow.
 
@@ -56,12 +55,6 @@ def gate(
         save (FILE): Write the scores of RUN to this file and check nothing.
         answers: With --save: also keep the answers and the ids of the passages shown.
         init (FILE): Write a first file of rules for RUN and check nothing.
-        junit: Also write the result as JUnit XML to this file.
-        markdown: Also write the result as Markdown to this file: the verdict first, then the changed rows.
-        html: Also write the changed rows to this file, as a page.
-        page_url: The address at which that page will be found: the Markdown links to its rows.
-        verbose: Also list the languages, pairs and other cells that pass.
-        as_json (--json): Print the result as JSON.
     """
     of_a_check = (
         *("baseline", "pinned", "candidate", "baseline_model", "rules"),
@@ -89,16 +82,12 @@ def gate(
         raise typer.BadParameter(
             f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
         )
-    _check_address(page_url)
-    looked_at = bool(markdown or html or os.environ.get("GITHUB_STEP_SUMMARY"))
-    found = _checked(baseline, candidate, rules, pinned, model, baseline_model, looked_at)
-    raise typer.Exit(_written(*found, junit, markdown, html, page_url, verbose, as_json))
-
-
-def _check_address(page_url: str | None) -> None:
     from mrag_eval.report import check_page_url
 
-    check_page_url(page_url)
+    check_page_url(files["page_url"])
+    looked_at = bool(files["markdown"] or files["html"] or os.environ.get("GITHUB_STEP_SUMMARY"))
+    found = _checked(baseline, candidate, rules, pinned, model, baseline_model, looked_at)
+    raise typer.Exit(_written(*found, **files))
 
 
 def _save(runs: list[Path], output: Path, model: str | None, answers: bool) -> None:
@@ -140,14 +129,24 @@ def _checked(
 def _written(
     result: GateResult,
     changes: Changes | None,
-    junit: Path | None,
-    markdown: Path | None,
-    html: Path | None,
-    page_url: str | None,
-    verbose: bool,
-    as_json: bool,
+    *,
+    junit: NewFile | None = None,
+    markdown: NewFile | None = None,
+    html: NewFile | None = None,
+    page_url: str | None = None,
+    verbose: bool = False,
+    as_json: bool = False,
 ) -> int:
-    """Print the result of the gate, write its files, and return its exit code."""
+    """Print the result of the gate, write its files, and return its exit code.
+
+    Args:
+        junit: Also write the result as JUnit XML to this file.
+        markdown: Also write the result as Markdown to this file: the verdict first, then the changed rows.
+        html: Also write the changed rows to this file, as a page.
+        page_url: The address at which that page will be found: the Markdown links to its rows.
+        verbose: Also list the languages, pairs and other cells that pass.
+        as_json (--json): Print the result as JSON.
+    """
     from mrag_eval.report import gate_lines, gate_markdown, github_annotations, write_changes
     from mrag_eval.report import junit as junit_xml
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
     from mrag_eval.scoring import PanelTable
 
 
-@command()
+# What judges the samples takes the options that the three commands have in common.
+_PANEL = "mrag_eval.cli._judge:_judge"
+
+
+@command("samples panel prompt scale reply tie language_check repeats output dry_run as_json", _PANEL)
 def answers(
     samples: list[Path],
     *,
-    panel: list[str] | None = None,
     prompt: str | None = None,
     scale: str | None = None,
     reply: str | None = None,
-    tie: str | None = None,
     language_check: str | None = None,
-    repeats: Count | None = None,
-    output: NewFile | None = None,
-    dry_run: bool = False,
-    as_json: bool = False,
+    **settings: Any,
 ) -> None:
     """Judge the answers of finished runs; no answer is generated again.
 
@@ -44,61 +43,35 @@ def answers(
         scale (LEVELS): The verdicts that the prompt asks for: grades, worst first (0,1,2), labels:NAME,NAME, or yes/no.
         reply (json|tag): The form of the verdict, by default the one that the prompt asks for.
         language_check: How to check the language of answers: none, fasttext or lingua.
-        output (-o): The file to write. The default adds `judged_` to the name of the samples.
     """
     from mrag_eval.report import judge_samples
 
-    settings = {
-        "prompt": prompt,
-        "scale": _scale(scale),
-        "reply": reply,
-        "tie": tie,
-        "language_check": language_check,
-        "repeats": repeats,
-    }
-    _judge(judge_samples, samples, output, panel, dry_run, as_json, settings)
+    settings |= {"prompt": prompt, "scale": _scale(scale), "reply": reply, "language_check": language_check}
+    _judge(judge_samples, samples, **settings)
 
 
-@command()
-def claims(
-    samples: list[Path],
-    *,
-    panel: list[str] | None = None,
-    prompt: str | None = None,
-    tie: str | None = None,
-    repeats: Count | None = None,
-    output: NewFile | None = None,
-    dry_run: bool = False,
-    as_json: bool = False,
-) -> None:
+@command("samples panel prompt tie repeats output dry_run as_json", _PANEL)
+def claims(samples: list[Path], *, prompt: str | None = None, **settings: Any) -> None:
     """Judge whether the passages of finished runs support the claims of their answers; no answer is generated again.
 
     The samples are written to a new file with votes and the metric grounded, and the panel's table is printed. Beside
     its results the verdicts are part of the run for reports, comparisons, the gate and exports, as those on answers
     are. Settings that you omit come from the run, if its result file is in the same folder.
-
-    Args:
-        output (-o): The file to write. The default adds `judged_` to the name of the samples.
     """
     from mrag_eval.report import judge_claims
 
     own = {"by": "panel", **({} if prompt is None else {"prompt": prompt})}
-    settings = {"tie": tie, "repeats": repeats, "grounded": own}
-    _judge(judge_claims, samples, output, panel, dry_run, as_json, settings)
+    _judge(judge_claims, samples, grounded=own, **settings)
 
 
-@command()
+@command("samples panel country prompt tie repeats output dry_run as_json", _PANEL)
 def passages(
     samples: list[Path],
     *,
-    panel: list[str] | None = None,
     country: str | None = None,
     prompt: str | None = None,
-    tie: str | None = None,
-    repeats: Count | None = None,
     output: NewFile | None = None,
-    dry_run: bool = False,
-    as_json: bool = False,
+    **settings: Any,
 ) -> None:
     """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
 
@@ -112,22 +85,32 @@ def passages(
     from mrag_eval.report import judge_contexts
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
-    settings = {"tie": tie, "repeats": repeats, "sufficiency": given or None}
-    _judge(judge_contexts, samples, output, panel, dry_run, as_json, settings)
+    _judge(judge_contexts, samples, output=output, sufficiency=given or None, **settings)
 
 
 def _judge(
     judge: Callable[..., Rejudged],
     samples: Sequence[Path],
-    output: Path | None,
-    panel: Sequence[str] | None,
-    dry_run: bool,
-    as_json: bool,
-    settings: Mapping[str, Any],
+    *,
+    panel: list[str] | None = None,
+    output: NewFile | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+    tie: str | None = None,
+    repeats: Count | None = None,
+    **settings: Any,
 ) -> None:
     """Judge each file and print its metrics, and the panel's table.
 
     Exit with 1 if a judge gave no vote, or no row of a file has the metric that is judged.
+
+    Args:
+        output (-o): The file to write. The default adds `judged_` to the name of the samples.
+        dry_run: Print how many requests the judges would be sent, and ask nobody.
+        as_json (--json): Print one JSON object per file: its scores and the panel's table.
+        tie: The verdict if the panel is split evenly: incorrect (the answer is no, a claim is not found) or abstain (no
+            verdict).
+        repeats: Number of times that each judge is asked.
     """
     from mrag_eval.report import sample_files
     from mrag_eval.scoring import lost_headline, panel_of
@@ -139,7 +122,7 @@ def _judge(
     silent: dict[str, None] = {}
     lost: list[str] = []
     for path in files:
-        done = judge(path, output, dry_run=dry_run, panel=names, **settings)
+        done = judge(path, output, dry_run=dry_run, panel=names, tie=tie, repeats=repeats, **settings)
         if dry_run:
             kept, sent = done.requests
             judges = panel_of(done.panel.judges)

@@ -89,18 +89,12 @@ _SHARED = listed(
     kind: The kind of index: dense, bm25 or hybrid.
     embedder: The embedder of the index, as in `mrag-eval index build`.
     memory (SIZE): With --factory auto: the memory that the index may use, such as 2GB.
-    recall: The recall@20 that an approximate index is tuned to.
     path (INDEX): The folder of an index.
     uri: Look in Milvus (http://HOST:19530, or a local file ending in .db). INDEX is then the collection's name.
     places (PLACE...): Output folders or sample files of runs (--log_samples).
     samples (SAMPLES): Output folders of runs, or their samples_*.jsonl.
     panel (NAME): A judge: a model of the config file. Repeat the option, or separate names by commas.
     prompt: The rubric: a prompt that docs/judges.md names, or the path of your own template.
-    tie: The verdict if the panel is split evenly: incorrect (the answer is no, a claim is not found) or abstain (no
-        verdict).
-    repeats: Number of times that each judge is asked.
-    dry_run: Print how many requests the judges would be sent, and ask nobody.
-    as_json (--json): Print one JSON object per file: its scores and the panel's table.
     """
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -70,7 +70,7 @@ def retrieve(
         folder = RunFolder.existing(output)
     else:
         folder = open_folder(output)
-        flags = flags_of(tasks, metadata, limit, samples, include_path)
+        flags = flags_of(tasks=tasks, metadata=metadata, limit=limit, samples=samples, include_path=include_path)
         if _retrieve(folder, tasks, flags, limit, asked, overwrite=overwrite):
             raise typer.Exit(1)
     if asked is None:
@@ -142,17 +142,7 @@ def _retrieve(
     return failed
 
 
-def flags_of(
-    tasks: str, metadata: Sequence[str] | None, limit: float | None, samples: str | None, include: str | None
-) -> list[str]:
-    """Return the flags as the harness's command line writes them."""
-    flags = ["--tasks", tasks]
-    for given in metadata or ():
-        flags += ["--metadata", given]
-    if limit is not None:
-        flags += ["--limit", str(limit)]
-    if samples is not None:
-        flags += ["--samples", samples]
-    if include is not None:
-        flags += ["--include_path", include]
-    return flags
+def flags_of(**given: Any) -> list[str]:
+    """Return flags, without those of None, as the harness's command line writes them."""
+    values = {f"--{name}": value if isinstance(value, list) else [value] for name, value in given.items()}
+    return [word for flag, found in values.items() for one in found if one is not None for word in (flag, str(one))]

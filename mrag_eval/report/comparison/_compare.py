@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN
 from mrag_eval.core import plain_name, same_language
-from mrag_eval.platform import DataError, Wait, number_of
+from mrag_eval.platform import Allowed, DataError, Natural, Wait, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._gate_rules import beyond
@@ -115,17 +115,18 @@ def compare(
     metrics: Sequence[str] = (),
     pairs: Mapping[str, str] | None = None,
     differs: Sequence[str] = (),
-    equivalent: float | None = None,
-    seed: int = 0,
+    equivalent: Annotated[float, Allowed(least=0)] | None = None,
+    seed: Natural = 0,
 ) -> Comparison:
     """Compare two runs by their sample files.
 
     Args:
         first, second: sample files, folders of them, or a baseline file.
-        metrics: those to compare; by default all that both runs have.
+        metrics: Compare only this metric. Repeat the option for several.
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
-        differs: settings that differ on purpose, as keys or blocks (``retrieval.mode``, ``prompt``, ``all``).
-        equivalent: the largest difference that counts as none, in the unit of the metric.
+        differs: A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated.
+        equivalent: Say which differences are shown to be smaller than this, in the metric's unit (0.02: two points).
+        seed: Random seed of the bootstrap resamples.
 
     Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
