@@ -7,10 +7,10 @@ from typing import Any
 
 import typer
 
-from mrag_eval.cli._options import Declared, command, warned_of_unsupported
+from mrag_eval.cli._options import DeclaredCommand, command, warned_of_unsupported
 
 
-class ExportCommand(Declared):
+class ExportCommand(DeclaredCommand):
     """List the formats at the end of the help; only there, since reading them takes time."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

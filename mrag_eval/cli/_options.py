@@ -104,10 +104,10 @@ class App(typer.Typer):
 
     def command(self, *arguments: Any, **known: Any) -> Callable[[Stub], Stub]:  # type: ignore[override]
         """Return a decorator that adds a command."""
-        return super().command(*arguments, **{"cls": Declared, **known})
+        return super().command(*arguments, **{"cls": DeclaredCommand, **known})
 
 
-class Declared(TyperCommand):
+class DeclaredCommand(TyperCommand):
     """A command whose options are made of their declarations when they are needed, as reading them takes time."""
 
     def __init__(self, *arguments: Any, **known: Any) -> None:

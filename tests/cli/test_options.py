@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from mrag_eval.cli import Session, app
+from mrag_eval.cli._options import App, command
 from mrag_eval.config import Retrieval
+from mrag_eval.platform import Count, Natural
 
 
 def said(command: str) -> tuple[int, str]:
@@ -45,6 +49,58 @@ def test_options_that_do_not_fit_are_named(command: str, fault: str) -> None:
     code, text = said(command)
     assert code == 2
     assert fault in text
+
+
+def commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command with its words."""
+    group = typer.main.get_command(app) if group is None else group
+    for key, found in group.commands.items():
+        yield from commands(found, f"{name}{key} ") if hasattr(found, "commands") else [(f"{name}{key}", found)]
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=lambda value: str(value)[:40])
+def test_every_argument_and_option_is_explained(name: str, command: Any) -> None:
+    for each in command.params:
+        assert (each.help or "").rstrip("`)").endswith((".", "...")) or each.name == "help", (name, each.name)
+    assert "Args:" not in command.help
+
+
+@command("size tags limit(-L)", "tests.cli.test_options:counted")
+def counts(*, limit: Count = 3, **settings: Any) -> None:
+    """Count.
+
+    Args:
+        limit: The most.
+    """
+    typer.echo(f"{limit} {settings}")
+
+
+def counted(*, size: Natural | None = None, tags: Sequence[str] = (), other: bool = False) -> None:
+    """Count things.
+
+    Args:
+        size: The number
+            of things.
+        tags (NAME): What they are called.
+    """
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", "3 {'size': None, 'tags': ()}"),
+        ("--size 0 -L 1 --tags a --tags b", "1 {'size': 0, 'tags': ('a', 'b')}"),
+        ("--size -1", "Invalid value for '--size'"),
+        ("--limit 0", "Invalid value for '--limit' / '-L'"),
+        ("--other", "No such option"),
+        ("--help", "The number of things."),
+    ],
+)
+def test_a_command_has_the_options_that_its_function_and_an_owner_declare(words: str, expected: str) -> None:
+    group = App(add_completion=False)
+    group.command()(counts)
+    done = CliRunner().invoke(group, words.split(), env={"COLUMNS": "300"})
+    assert expected in " ".join(done.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("command", ["corpus wikipedia", "corpus kilt", "corpus bordirlines", "index build"])
