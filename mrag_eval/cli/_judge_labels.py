@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -198,19 +198,18 @@ def correct(
         typer.echo("fill in the column 'label' (correct or incorrect), save as CSV", err=True)
 
 
-@command()
+@command(
+    "samples n seed per_language wrong task output read triage form",
+    "mrag_eval.report:write_inspection",
+)
 def inspect(
     samples: list[Path] | None = None,
     *,
-    n: Count = 50,
-    seed: Natural = 0,
-    per_language: bool = False,
-    wrong: bool = False,
-    task: str | None = None,
     output: NewFile = Path("inspection.csv"),
     read: Path | None = None,
     triage: bool = False,
     form: str = "md",
+    **draw: Any,
 ) -> None:
     """Write a sheet on which people note what is wrong with predictions, in the categories of the mRAG paper's Table 8.
 
@@ -220,11 +219,6 @@ def inspect(
 
     Args:
         samples (SAMPLES): Sample files, or folders that contain them (--log_samples).
-        n: Number of predictions to draw, the same number from each language.
-        seed: Random seed of the draw.
-        per_language: Draw --n predictions from each language, as in the mRAG paper.
-        wrong: Draw only predictions that are scored as wrong.
-        task: Draw only from this task.
         output (-o): The sheet to write, as CSV.
         read (SHEET): Count a sheet that people have filled in.
         triage: Sort every answer of people (judge people) that is incorrect: misjudged, wrong or noisy.
@@ -243,10 +237,10 @@ def inspect(
         raise typer.Exit(0 if found.complete else 1)
     from mrag_eval.report import write_inspection
 
-    drawn = write_inspection(samples or [], output, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
+    drawn = write_inspection(samples or [], output, **draw)
     counts = Counter(one.language or "no language" for one in drawn)
     by_language = ", ".join(f"{language} {count}" for language, count in sorted(counts.items()))
-    typer.echo(f"{output}: {len(drawn)} predictions ({by_language}), seed {seed}")
+    typer.echo(f"{output}: {len(drawn)} predictions ({by_language}), seed {draw['seed']}")
     typer.echo("fill in the column 'categories' (numbers as in the column 'legend', 0: nothing to note), save as CSV")
     typer.echo(f"next       mrag-eval judge inspect --read {output}")
 

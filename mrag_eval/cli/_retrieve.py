@@ -20,7 +20,10 @@ _OF_TASKS = ("metadata", "limit", "samples", "include_path", "overwrite")
 _OF_PUSH = ("revision", "message", "private", "licence")
 
 
-@command()
+@command(
+    "output tasks metadata limit samples include_path overwrite push revision message private licence(SPDX)",
+    "mrag_eval.retrieval:Push",
+)
 def retrieve(
     context: typer.Context,
     *,
@@ -32,10 +35,7 @@ def retrieve(
     include_path: str | None = None,
     overwrite: bool = False,
     push: str | None = None,
-    revision: str | None = None,
-    message: str | None = None,
-    private: bool = False,
-    licence: str | None = None,
+    **sent: Any,
 ) -> None:
     """Retrieve the passages of every row of the tasks, and keep them in a folder, or share them on the hub.
 
@@ -48,10 +48,6 @@ def retrieve(
         overwrite: Retrieve again what the folder already contains of these tasks.
         push (hub:ORG/NAME): Push the folder to this dataset on the hub, which is created if needed. Without --tasks,
             push a finished folder.
-        revision: With --push: the branch. The default is main.
-        message: With --push: the message of the commit.
-        private: With --push: make a new dataset private; one that exists stays as it is.
-        licence (SPDX): With --push: the licence of passages whose licence is not known, such as CC-BY-4.0.
     """
     from mrag_eval.retrieval import open_folder, push_folder
 
@@ -61,7 +57,7 @@ def retrieve(
         if was_given(context, name):
             needed = "--tasks" if tasks is None else "--push"
             raise typer.BadParameter(f"has no meaning without {needed}", param_hint=f"--{name}")
-    asked = None if push is None else _asked(push, revision, message, private, licence)
+    asked = None if push is None else _asked(push, **sent)
     if str(output).startswith("hub:"):
         raise typer.BadParameter("is a folder; a dataset of the hub is written by --push", param_hint="--output")
     if tasks is None:
@@ -84,7 +80,7 @@ def retrieve(
     )
 
 
-def _asked(push: str, branch: str | None, message: str | None, private: bool, licence: str | None) -> Push:
+def _asked(push: str, *, revision: str | None, licence: str | None, **sent: Any) -> Push:
     """Return what is to be pushed; raise, before anything is retrieved, for what cannot be."""
     from mrag_eval.platform import HubPlace
     from mrag_eval.retrieval import Push
@@ -93,12 +89,12 @@ def _asked(push: str, branch: str | None, message: str | None, private: bool, li
     if place is None or place.revision is not None:
         raise typer.BadParameter("write it as hub:ORG/NAME; a branch is named by --revision", param_hint="--push")
     for hint, text, expected in (
-        ("--revision", branch, "the name of a branch"),
+        ("--revision", revision, "the name of a branch"),
         ("--licence", licence, "an SPDX identifier, such as CC-BY-4.0"),
     ):
         if text is not None and not re.fullmatch(r"[A-Za-z0-9][\w.+/-]*", text, re.ASCII):
             raise typer.BadParameter(f"'{text}' is not {expected}", param_hint=hint)
-    asked = Push(place, branch, message, private, licence)
+    asked = Push(place, revision=revision, licence=licence, **sent)
     asked.check()
     return asked
 

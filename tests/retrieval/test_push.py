@@ -73,7 +73,7 @@ def test_a_folder_is_pushed_with_a_card_and_read_by_its_commit(hub: Hub, tmp_pat
 
 def test_branch_message_and_privacy_are_the_users(hub: Hub, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "run")
-    done = push_folder(folder, replace(TO, branch="trial", message="second try", private=True))
+    done = push_folder(folder, replace(TO, revision="trial", message="second try", private=True))
     repo = hub.repos[REPO]
     assert (repo.private, repo.refs["trial"], repo.messages[repo.refs["trial"]]) == (
         True, done.place.revision, "second try"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import points
-from mrag_eval.platform import DataError, write_sheet
+from mrag_eval.platform import Count, DataError, Natural, write_sheet
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import models_beside, read_samples, sample_files, task_of
 
@@ -90,14 +90,21 @@ def write_inspection(
     paths: Sequence[Path],
     out: Path,
     *,
-    n: int = 50,
-    seed: int = 0,
+    n: Count = 50,
+    seed: Natural = 0,
     per_language: bool = False,
     wrong: bool = False,
     task: str | None = None,
     scheme: Scheme = TABLE_8,
 ) -> list[DrawnSample]:
-    """Draw ``n`` predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
+    """Draw predictions from the sample files at ``paths`` and write the sheet; see :func:`draw`.
+
+    Args:
+        n: Number of predictions to draw, the same number from each language.
+        seed: Random seed of the draw.
+        per_language: Draw --n predictions from each language, as in the mRAG paper.
+        wrong: Draw only predictions that are scored as wrong.
+        task: Draw only from this task.
 
     Raises DataError if ``out`` exists: somebody may have filled it in.
     """

@@ -20,7 +20,17 @@ import numpy as np
 from mrag_eval.core import TracedQuestion, columns, score_text
 from mrag_eval.datasets import read_table
 from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
-from mrag_eval.platform import ConfigError, DataError, csv_cell, did_you_mean, number_of, replaced, unescaped
+from mrag_eval.platform import (
+    ConfigError,
+    Count,
+    DataError,
+    Natural,
+    csv_cell,
+    did_you_mean,
+    number_of,
+    replaced,
+    unescaped,
+)
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.labels._documents import Annotator
 from mrag_eval.retrieval import read_traces
@@ -237,16 +247,22 @@ def rewrites_report(
     model: str | AuxModel | Annotator | None = None,
     *,
     task: str | None = None,
-    questions: int | None = None,
-    seed: int = 0,
+    questions: Count | None = None,
+    seed: Natural = 0,
     people: Sequence[Path] = (),
     write: Path | None = None,
 ) -> dict[str, Any]:
     """Return the rewritings in the traces under ``places`` and, with a model, their types.
 
-    ``questions``: the number of questions drawn at random. ``people``: files of labels, one per person, to compare with
-    each other and with the model, and for the shares of their final labels. ``write``: a file of
-    the pairs to label by hand. Raises ConfigError and DataError for invalid requests.
+    Args:
+        task: Read only this task.
+        questions: Number of questions to draw at random. The default is all.
+        seed: Random seed of the draw and of the order in the file.
+        people: files of labels, one per person, to compare with each other and with the model, and for the shares of
+            their final labels.
+        write: a file of the pairs to label by hand.
+
+    Raises ConfigError and DataError for invalid requests.
     """
     labelled = {str(path): read_people(path) for path in people}
     records, older = read_traces(places, task)

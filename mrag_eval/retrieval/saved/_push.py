@@ -43,12 +43,18 @@ _LINES = 1000
 
 @dataclass(frozen=True)
 class Push:
-    """What a user asks for: the dataset, a branch other than ``main``, the commit's message, and a licence for
-    passages whose own is not known. ``private`` decides about a new dataset only.
+    """What a user asks for.
+
+    Attributes:
+        place: the dataset.
+        revision: With --push: the branch. The default is main.
+        message: With --push: the message of the commit.
+        private: With --push: make a new dataset private; one that exists stays as it is.
+        licence: With --push: the licence of passages whose licence is not known, such as CC-BY-4.0.
     """
 
     place: HubPlace
-    branch: str | None = None
+    revision: str | None = None
     message: str | None = None
     private: bool = False
     licence: str | None = None
@@ -171,15 +177,15 @@ def _upload(folder: RunFolder, push: Push, names: Sequence[str]) -> str:
     api, place = HfApi(), push.place
     with hub_faults(place):
         api.create_repo(place.repo, repo_type="dataset", private=push.private or None, exist_ok=True)
-        if push.branch is not None:
-            api.create_branch(place.repo, repo_type="dataset", branch=push.branch, exist_ok=True)
-        _refuse_other_tasks(folder, HubPlace(place.repo, push.branch), api)
+        if push.revision is not None:
+            api.create_branch(place.repo, repo_type="dataset", branch=push.revision, exist_ok=True)
+        _refuse_other_tasks(folder, HubPlace(place.repo, push.revision), api)
         done = api.upload_folder(
             repo_id=place.repo,
             repo_type="dataset",
             folder_path=folder.path,
             allow_patterns=list(names),
-            revision=push.branch,
+            revision=push.revision,
             commit_message=push.message or f"Retrieved rows of {', '.join(folder.tasks)}"[:120],
         )
     return str(done.oid)
