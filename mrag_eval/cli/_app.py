@@ -10,23 +10,17 @@ from typing import Annotated
 import typer
 
 from mrag_eval.cli._build import build_app
-from mrag_eval.cli._compare import compare
-from mrag_eval.cli._controls import controls
+from mrag_eval.cli._compare import compare, gate, verify
 from mrag_eval.cli._corpus import corpus_app
-from mrag_eval.cli._export import ExportCommand, export
-from mrag_eval.cli._gate import gate
 from mrag_eval.cli._index import index_app
 from mrag_eval.cli._judge import judge_app
-from mrag_eval.cli._languages import languages
 from mrag_eval.cli._options import App, command, refuse_with
 from mrag_eval.cli._plan import plan
-from mrag_eval.cli._report import report, trace
+from mrag_eval.cli._report import ExportCommand, controls, export, report, trace
 from mrag_eval.cli._retrieve import retrieve
 from mrag_eval.cli._run import rerun, run
-from mrag_eval.cli._score import score
-from mrag_eval.cli._strategies import strategies
-from mrag_eval.cli._tasks import tasks
-from mrag_eval.cli._verify import verify
+from mrag_eval.cli._score import score, strategies
+from mrag_eval.cli._tasks import languages, tasks
 from mrag_eval.platform import Natural
 
 

@@ -1,13 +1,16 @@
-"""``mrag-eval report`` and ``mrag-eval trace``: finished runs as tables or one HTML page, and one question."""
+"""What runs show: ``mrag-eval report``, ``trace`` of one question, ``controls`` without a model, and ``export``."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from mrag_eval.cli._options import (
+    DeclaredCommand,
+    Limit,
     NewFile,
     command,
     form_of,
@@ -101,3 +104,108 @@ def trace(row: str, places: list[Path], *, task: str | None = None) -> None:
     from mrag_eval.retrieval import find_trace, shown_trace
 
     typer.echo(shown_trace(find_trace(places, row, task)))
+
+
+@command()
+def controls(
+    tasks: str,
+    *,
+    language: list[str] | None = None,
+    metadata: list[str] | None = None,
+    limit: Limit | None = None,
+    include_path: str | None = None,
+    as_json: bool = False,
+    judge: bool = False,
+) -> None:
+    """Show what the metrics of tasks give in each language without a model: ceilings and floors of a score.
+
+    A right answer, in a plain sentence or bare, should score near 100, another row's answer near 0. What is missing
+    there is the metric's loss, and no model's. Searches use the index of the task; no model is evaluated.
+
+    Args:
+        tasks (TASK): Names of tasks, groups or tags, separated by commas.
+        language (-l): Only rows whose question is in this language. May be repeated.
+        as_json (--json): Print the controls as JSON, with unrounded values.
+        judge: Ask the judges about the replies of the controls, too, which costs calls.
+    """
+    from mrag_eval.cli._harness import built_tasks
+    from mrag_eval.cli._retrieve import flags_of
+    from mrag_eval.models import forget_asked
+    from mrag_eval.platform import DataError, to_json
+    from mrag_eval.report import TaskControls, control_tables, render
+    from mrag_eval.scoring import control_table, marked_by_controls
+
+    found, _ = built_tasks(flags_of(tasks=tasks, metadata=metadata, limit=limit, include_path=include_path))
+    shown = []
+    for name, task in found.items():
+        docs = task.supply.docs
+        asked = {docs[row].query_lang for row in docs}
+        unknown = next((code for code in language or () if code not in asked), None)
+        if unknown is not None and len(found) == 1:
+            raise DataError(f"task {name}: no question in '{unknown}'", f"its languages: {', '.join(sorted(asked))}")
+        rows = [row for row in task.rows_to_run(limit) if not language or docs[row].query_lang in language]
+        if rows:
+            records = task.control_records(rows, judged=judge)
+            shown.append(TaskControls(name, "no model", control_table(records, task.supply.blocks.retrieval.seed)))
+    forget_asked()
+    if not shown:
+        raise DataError(f"{tasks}: no row in {', '.join(language or ())}", "name languages of the tasks' questions")
+    if not as_json:
+        typer.echo(render(control_tables(shown)))
+        return
+    parts = {
+        one.name: {
+            "controls": to_json(one.controls),
+            "marked": {metric: why for metric in one.controls if (why := marked_by_controls(one.controls, metric))},
+        }
+        for one in shown
+    }
+    typer.echo(json.dumps(parts, ensure_ascii=False, indent=2))
+
+
+class ExportCommand(DeclaredCommand):
+    """List the formats at the end of the help; only there, since reading them takes time."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from mrag_eval.report import EXPORTS
+
+        lines = [f"- `{one.name}`: {one.help} ({one.file or 'a folder'})" for one in EXPORTS.values()]
+        self.epilog = "\n\n".join(["Formats, and what is written by default:", *lines])
+        super().format_help(ctx, formatter)
+
+
+@command(
+    "results form output(-o) metric card dataset source_url organization relationship deployment availability bold "
+    "include_text push(REPO)",
+    "mrag_eval.report:Options",
+)
+def export(results: list[Path], *, form: str, metric: list[str] | None = None, **settings: Any) -> None:
+    """Write results in the formats of leaderboards and papers: a model card, files of the hub, LaTeX and others.
+
+    A note names what the format needs and the results lack. Nothing is uploaded without --push and a token.
+
+    Args:
+        results (RESULTS): Result files of runs, or folders that contain them (--output_path of a run).
+        form (--format): The format, one of those listed below.
+        metric: Export only this metric. May be repeated; the first is the main one.
+    """
+    from mrag_eval.platform import one_of, tasks_folder
+    from mrag_eval.report import EXPORTS, Options, rerun
+    from mrag_eval.report import export as write
+
+    one_of("--relationship", settings["relationship"], ("first_party", "third_party", "collaborative", "other"))
+    one_of("--deployment", settings["deployment"], ("self_deployed", "externally_managed"))
+    one_of("--availability", settings["availability"], ("open_weights", "closed_weights"))
+    options = Options(
+        metrics=tuple(metric or ()),
+        command_of=lambda path: rerun(path, Path("out"), tasks_folder()).command,
+        **settings,
+    )
+    with warned_of_unsupported(results, texts=form in EXPORTS and EXPORTS[form].texts):
+        written = write(results, form, options)
+    for file in written.files:
+        typer.echo(str(file))
+    for note in written.notes:
+        typer.echo(f"# {note}", err=True)
+    if written.sent is not None:
+        typer.echo(written.sent)

@@ -40,7 +40,7 @@ WRITERS = {
     "mrag_eval/building/territories/_territories.py": "back",
     "mrag_eval/building/territories/_territory_files.py": "back",
     "mrag_eval/building/xrag/_xrag_rows.py": "back",
-    "mrag_eval/cli/_gate.py": "made",
+    "mrag_eval/cli/_compare.py": "made",
     "mrag_eval/cli/_options.py": "made",
     "mrag_eval/controls/_task.py": "back",
     "mrag_eval/platform/_address.py": "back",
