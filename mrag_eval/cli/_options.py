@@ -193,7 +193,7 @@ def _parameter(each: Setting) -> Parameter:
             kind = list[get_args(kind)[0]]  # type: ignore[misc]
     words = each.words.split()
     flags = [word for word in words if word.startswith("-")]
-    default = each.default or None if get_origin(kind) is list and each.default is not Parameter.empty else each.default
+    default = None if get_origin(kind) is list and each.default == () else each.default
     option: Any = next((copy(n) for n in each.notes if isinstance(n, OptionInfo)), typer.Option())
     if each.leads:
         option = typer.Argument()
@@ -203,7 +203,7 @@ def _parameter(each: Setting) -> Parameter:
     option.param_decls, option.help = flags or None, each.help
     option.metavar = " ".join(word for word in words if not word.startswith("-")) or None
     option.min, option.max = each.allowed.least, each.allowed.most
-    typed: Any = kind | None if NoneType in members or (default is None) else kind
+    typed: Any = kind | None if default is None or NoneType in members else kind
     return Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, option])
 
 
