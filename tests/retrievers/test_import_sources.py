@@ -263,7 +263,7 @@ def test_every_preset_is_on_its_page_and_in_the_help(name: str) -> None:
     source = (preset.source or "").removeprefix("hub:")
     assert source in row
     assert preset.embedder in row
-    assert name in (root / "mrag_eval" / "cli" / "_index.py").read_text("utf-8")
+    assert name in (root / "docs" / "reference" / "commands.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file.txt", "empty"])
