@@ -29,7 +29,7 @@ def waits_are_shown() -> bool:
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     quiet = logging.getLogger("lm_eval").level > logging.INFO
-    return rank == "0" and not quiet and (_on_terminal() or _in_notebook())
+    return rank == "0" and not quiet and (_on_terminal() or type(sys.stderr).__module__.startswith("ipykernel"))
 
 
 def stop_drawing() -> None:
@@ -39,10 +39,6 @@ def stop_drawing() -> None:
 
 def _on_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
-
-
-def _in_notebook() -> bool:
-    return type(sys.stderr).__module__.startswith("ipykernel")
 
 
 class Wait:

@@ -61,7 +61,7 @@ def budget_for(
     the model arguments; the configuration of the model they name. All but the first are reduced by the tokens to
     generate.
     """
-    local = model is not None and not _is_api(model)
+    local = model is not None and not any(cls.__name__ == "TemplateAPI" for cls in type(model).__mro__)
     count = _model_counter(model) if local else None
     if count is None:
         count = _pretrained_counter(metadata)
@@ -81,10 +81,6 @@ def budget_for(
     if length is None:
         return Budget(None, count or estimated_tokens, "unknown")
     return Budget(length - _to_generate(model if local else None, generation), count or estimated_tokens, source)
-
-
-def _is_api(model: Any) -> bool:
-    return any(cls.__name__ == "TemplateAPI" for cls in type(model).__mro__)
 
 
 def _to_generate(model: Any, generation: Mapping[str, Any] | None) -> int:

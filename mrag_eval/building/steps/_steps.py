@@ -90,7 +90,7 @@ def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: No
         for number, step in enumerate(steps, 1):
             place = folder / f"{number:02d}_{step.name}"
             _remove_renumbered(folder, place)
-            chain = content_key(chain, step.name, step.settings, _sha256(before))
+            chain = content_key(chain, step.name, step.settings, "" if before is None else sha256_file(before))
             report = _finished(place, chain) or _run(step, place, before, chain, say)
             reports.append(report)
             say(report_line(report))
@@ -237,10 +237,6 @@ def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int,
 def _replace(path: Path, lines: Iterator[str] | list[str]) -> None:
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="surrogatepass") as handle:
         handle.writelines(f"{line}\n" for line in lines)
-
-
-def _sha256(path: Path | None) -> str:
-    return "" if path is None else sha256_file(path)
 
 
 def _totals(ledger: Ledger) -> dict[str, float]:

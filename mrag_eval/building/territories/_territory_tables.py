@@ -98,7 +98,8 @@ def read_tables(folder: Path) -> Tables:
             raise DataError(f"{folder}: no file {name}.csv, {name}.tsv or {name}.jsonl")
     claimants = _claimants(files["claimants"])
     entities = _entities(files["territories"], claimants)
-    subjects = {subject for e in entities for subject in (*_parts(e.name), *e.claimants)}
+    # a double name such as Dokdo/Takeshima matches both parts
+    subjects = {subject for e in entities for subject in (*map(str.strip, e.name.split("/")), *e.claimants)}
     return Tables(
         entities,
         claimants,
@@ -107,11 +108,6 @@ def read_tables(folder: Path) -> Tables:
         _pages(files["passages"], subjects),
         tuple(path for path in files.values() if path is not None),
     )
-
-
-def _parts(territory: str) -> list[str]:
-    """Split a double name such as ``Dokdo/Takeshima``, which matches both parts."""
-    return [part.strip() for part in territory.split("/")]
 
 
 def _file(folder: Path, name: str) -> Path | None:

@@ -149,11 +149,7 @@ def _model(run: Run, sender: Options) -> dict[str, Any]:
 
 def _named(model: str) -> dict[str, str]:
     """Return a model by its name, with a developer: the datastore files records by it."""
-    return {"name": model, "id": model_id(model), "developer": _developer(model)}
-
-
-def _developer(model: str) -> str:
-    return model.rpartition("/")[0] or "unknown"
+    return {"name": model, "id": model_id(model), "developer": model.rpartition("/")[0] or "unknown"}
 
 
 def _results(task: ExportedTask, command: str) -> Iterator[dict[str, Any]]:

@@ -114,7 +114,8 @@ def _page(data: PageData, title: str, vega: str) -> str:
         n_unjudged=sum(unjudged.values()),
         unjudged=unjudged.most_common(3),
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
-        payload=Markup(_in_script(_json(payload))),
+        # no text in it can end the script element
+        payload=Markup(_json(payload).replace("<", "\\u003c")),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         **{name: Markup(text) for name, text in scripts.items()},
         allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes)),
@@ -163,8 +164,3 @@ def _vega() -> str:
     except ImportError:
         raise missing_extra("report", "vl-convert-python") from None
     return javascript_bundle(None)  # type: ignore[arg-type]  # optional, though its types do not say so
-
-
-def _in_script(text: str) -> str:
-    """Return JSON in which no text can end the script element."""
-    return text.replace("<", "\\u003c")
