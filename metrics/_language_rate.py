@@ -52,14 +52,6 @@ class LanguageBreakdown:
     skipped: int
     answered_in: Mapping[str, int]
 
-    def share_answered_in(self, language: str) -> float | None:
-        """Return the share of the scored answers detected as ``language`` (XRAG, Figure 5, for ``en``); None if none is
-        scored.
-        """
-        if not self.scored:
-            return None
-        return self.answered_in.get(_label_language(language), 0) / self.scored
-
 
 @dataclass(frozen=True, slots=True)
 class LanguageRate:

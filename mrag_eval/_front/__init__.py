@@ -14,6 +14,6 @@ if TYPE_CHECKING:
     from mrag_eval._front._strategies import strategies
     from mrag_eval._front._strategy_merges import MergeGain
     from mrag_eval._front._strategy_verdict import Measured, Strategies
-    from mrag_eval._front._survey import Survey, grounded_judge, measured_names, read_log
+    from mrag_eval._front._survey import grounded_judge, measured_names, read_log
 else:
     __getattr__, __dir__ = lazy_door(__name__)

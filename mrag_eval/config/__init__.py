@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         DECIDING,
         EVERYTHING,
         JUDGES,
-        OWN_CONTEXTS,
         ROLES,
         SOURCES,
         UNKNOWN,

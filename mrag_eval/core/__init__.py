@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         matching_languages,
         normalize_language,
         same_language,
-        script_name,
         suggestion,
     )
     from mrag_eval.core._numbers import SHARE, Scale, decimal, interval_text, p_text, points, rounded, score_text
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     )
     from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
     from mrag_eval.core._table_text import columns, pipe_table
-    from mrag_eval.core._thinking import MARKS, Marks, Thought, split_thinking
+    from mrag_eval.core._thinking import MARKS, Marks, split_thinking
     from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
     from mrag_eval.core._verdicts import (
         LABEL_SHARE,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         validate_data,
     )
     from mrag_eval.datasets._relevant import Held, holder, read_judgements, with_absent, with_grades
-    from mrag_eval.datasets._reload import Reloaded, reload
+    from mrag_eval.datasets._reload import reload
     from mrag_eval.datasets._share import shared
     from mrag_eval.datasets._user_files import read_lines, read_table
     from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mrag_eval.harness._command import command_line, end_with_1, is_stock_command, without_traceback
     from mrag_eval.harness._groups import group_rules, group_scores
     from mrag_eval.harness._models import (
-        LOCAL_TYPES,
         check_local_weights,
         check_model,
         known_model_types,

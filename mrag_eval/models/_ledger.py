@@ -111,7 +111,8 @@ def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     """
     found: dict[str, Any] | None = None
     for share in shares:
-        found = dict(share) if found is None else {**found, **_added(found, share, ("counts", "cost"))}
+        own = {key: share[key] for key in ("translator", "counts", "cost") if key in share}
+        found = own if found is None else {**found, **_added(found, own, ("counts", "cost"))}
     return found
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from mrag_eval.planning._data import source_need
     from mrag_eval.planning._estimate import Observed, Pilot, Spent
     from mrag_eval.planning._language_support import Piece, language_support, unsupported
-    from mrag_eval.planning._models import JUDGE_LINE, PLANNER_LINE, model_need
+    from mrag_eval.planning._models import model_need
     from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
     from mrag_eval.planning._plan import plan_for, worth_a_pilot
     from mrag_eval.planning._shipped import deviations, shipped

@@ -140,7 +140,6 @@ if TYPE_CHECKING:
         is_local,
         is_plain_language,
         is_plain_name,
-        leads_out,
         links_out,
         name_fault,
         path_fault,
@@ -148,7 +147,7 @@ if TYPE_CHECKING:
         users_alone,
     )
     from mrag_eval.platform._variables import VARIABLE, keep_named_variables, with_variables
-    from mrag_eval.platform._visible import UNSHOWN, is_one_line, one_line, visible, with_names_of_one_line
+    from mrag_eval.platform._visible import UNSHOWN, one_line, visible, with_names_of_one_line
     from mrag_eval.platform._waits import Wait, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights
     from mrag_eval.platform._wording import number_of

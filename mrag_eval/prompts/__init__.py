@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from mrag_eval.prompts._budget import Budget, budget_for, fit
     from mrag_eval.prompts._chat import Conversation, folded, knows_system_role, plain_prompt, renderer
     from mrag_eval.prompts._render import PromptTemplate, builtin_names, defuse, load_template, template_source
-    from mrag_eval.prompts._system_prompts import SystemPrompt, prompt_languages, system_prompts
+    from mrag_eval.prompts._system_prompts import prompt_languages, system_prompts
 else:
     __getattr__, __dir__ = lazy_door(__name__)

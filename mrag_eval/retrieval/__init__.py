@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval._pipeline import retrieve
     from mrag_eval.retrieval._repeated import Repeated, indexed_passages, repeated
     from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row, served
-    from mrag_eval.retrieval._starter_plan import PlannedEdition, plan_starter
+    from mrag_eval.retrieval._starter_plan import plan_starter
     from mrag_eval.retrieval._starters import build_starter
     from mrag_eval.retrieval.agents._seats import EXAMPLE
     from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace

@@ -19,12 +19,7 @@ from mrag_eval.retrieval._texts import passages_by_id
 from mrag_eval.retrieval.saved._folder import RunFolder, file_name
 from mrag_eval.retrieval.saved._hub_folder import run_folder_at
 from mrag_eval.retrieval.saved._manifest import ManifestEntry, marked
-from mrag_eval.retrieval.saved._settings import (
-    fingerprint_of,
-    reranker_identity,
-    seeds_of,
-    settings_of_retrieval,
-)
+from mrag_eval.retrieval.saved._settings import fingerprint_of, seeds_of, settings_of_retrieval
 from mrag_eval.retrieval.saved._terms import terms_of
 from mrag_eval.retrieval.sources import Lacking, Relevant, Saved, Source, source_for
 from mrag_eval.systems import hits_of
@@ -116,7 +111,7 @@ class TaskRows:
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that decide the retrieval; see :mod:`mrag_eval.retrieval.saved._settings`."""
-        return settings_of_retrieval(self.blocks, self.benchmark, self._source.identity(), self.translator)
+        return settings_of_retrieval(self.blocks, self.benchmark, self._source.identity(), self._asked())
 
     def entry(self) -> ManifestEntry:
         """Return the entry of a run folder for this task before anything is retrieved."""
@@ -267,16 +262,16 @@ class TaskRows:
 
     def _asked(self) -> dict[str, Any]:
         """Return the models that retrieval asks on this machine, by role."""
-        translator = None if self.translator is None else self.translator.as_dict()["identity"]
-        other = {"translator": translator, "reranker": reranker_identity(self.blocks.retrieval)}
-        return {**self._source.models(), **{role: seat for role, seat in other.items() if seat is not None}}
+        translator = {} if self.translator is None else {"translator": self.translator.identity}
+        reranker = {role: seat.identity for role, seat in self._source.seats().items() if role == "reranker"}
+        return {**self._source.models(), **translator, **reranker}
 
     def instruments(self) -> dict[str, Any]:
         """Return planner, critic, translator and reranker by what they are: those that made the rows, wherever."""
         if not self.taken:
             return self._asked()
-        found, translation = self._source.models(), self.translation()
-        return found if translation is None else {"translator": translation.get("identity"), **found}
+        translator = {} if self.translator is None else {"translator": self.translator.identity}
+        return {**translator, **self._source.models()}
 
     def take(self, *, sent: bool = False) -> dict[str, Any]:
         """Return what came back from the seats that were asked here, by role (:meth:`mrag_eval.models.Seat.take`)."""

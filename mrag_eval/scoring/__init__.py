@@ -7,7 +7,7 @@ from mrag_eval.platform import lazy_door
 if TYPE_CHECKING:
     from mrag_eval.scoring._agents_table import loop_line
     from mrag_eval.scoring._answers import Answer, option_texts, parse_answer, reference_of
-    from mrag_eval.scoring._control_kinds import CONTROLS, KINDS, LEAST_GAP, MOST_LOST
+    from mrag_eval.scoring._control_kinds import CONTROLS, KINDS
     from mrag_eval.scoring._control_table import ceilings, control_marks, control_table, marked_by_controls
     from mrag_eval.scoring._failure_table import (
         bounds_with,

@@ -211,7 +211,8 @@ def row_record(
     if doc.gold_doc_lang:
         cell["doc_lang"] = doc.gold_doc_lang
     found = retrieved if retrieved is not None else Retrieved()
-    broken_by = {**context_pair(doc.query_lang, found.passages), **doc.extra}
+    # a row's own key of that name is not what is compared under it
+    broken_by = {**doc.extra, **context_pair(doc.query_lang, found.passages)}
     cell |= {key: str(broken_by[key]) for key in breakdowns if broken_by.get(key) is not None}
     gold = tuple(hit.rank for hit in found.passages if hit.is_gold)
     if gold:

@@ -120,7 +120,6 @@ class TranslationTable:
     """The translator, the number of texts of each kind by outcome, and the cost."""
 
     translator: str = ""
-    identity: Any = field(default=None, metadata=OPTIONAL)
     counts: Mapping[str, Counts] = field(default_factory=dict)
     cost: Mapping[str, Any] | None = field(default=None, metadata=OPTIONAL)
 

@@ -19,7 +19,6 @@ from mrag_eval.report.labels._rewrites import label_rewrites
 from mrag_eval.retrieval.agents._seats import agents_for
 from mrag_eval.retrieval.rerank import open_reranker
 from mrag_eval.retrieval.rerank._listwise import ListQuery
-from mrag_eval.retrieval.saved._settings import reranker_identity
 from mrag_eval.retrievers import load_embedder, parse_spec
 from tests.models.conftest import ask
 from tests.models.test_answering import rows
@@ -102,14 +101,14 @@ def _agent(name: str, round: int | None = None, **block: Any) -> Recorded:
 
 def _translator(kind: Any, **block: Any) -> Recorded:
     made = build_translator(LmSpec(backend="lm", model="m", **block))
-    return made.as_dict()["identity"], lambda: made.translate([f"Ein Satz: {kind}."], ["de"], "en", kind=kind)
+    return made.identity, lambda: made.translate([f"Ein Satz: {kind}."], ["de"], "en", kind=kind)
 
 
 def _reranker() -> Recorded:
     block = Retrieval(mode="all", rerank={"kind": "listwise", "model": "m"})
     made: Any = open_reranker(block)
     passages = [{"text": text, "title": "", "lang": "en"} for text in "ab"]
-    return reranker_identity(block) or {}, lambda: made.order([ListQuery("Who?", "en", passages)])
+    return made.seat.identity, lambda: made.order([ListQuery("Who?", "en", passages)])
 
 
 # Each seat that the config file's models take: what results record of it, and how it is asked.

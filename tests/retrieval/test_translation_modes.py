@@ -389,13 +389,13 @@ def test_the_model_gets_the_original_question_and_the_results_say_who_translated
         assert versions["ru"][0] in prompt
         assert versions["en"][1] not in prompt
     # 15 questions: 3 English; 3 documents shown in 5 languages, the original among them
+    assert results["configs"]["t"]["measurement"]["instrument"]["translator"] == {
+        "backend": "table",
+        "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
+        "check_language": True,
+    }
     assert results["configs"]["t"]["scores"]["translation"] == {
         "translator": "table table.jsonl",
-        "identity": {
-            "backend": "table",
-            "sha256": hashlib.sha256(table.read_bytes()).hexdigest(),
-            "check_language": True,
-        },
         "counts": {
             "queries": {"translated": 12, "same_language": 3},
             "documents": {"translated": 12, "same_language": 3},

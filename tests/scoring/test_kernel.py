@@ -179,6 +179,51 @@ def test_the_first_of_equally_likely_options_is_chosen() -> None:
     assert one.row.answer == "B) Kiel"
 
 
+def test_what_is_between_the_marks_of_the_model_is_no_answer() -> None:
+    reply = ModelReply("[[Berlin? No.]] Kiel")
+    for own, answer in ((None, "[[Berlin? No.]] Kiel"), (("[[", "]]"), "Kiel")):
+        for form in ("plain", "line"):
+            one = read(Given(RagDoc("r", "?", "de", ("Kiel",)), reply=reply), Rules(form=form, thinking=own))
+            assert one.row.answer == answer
+    alone = read(Given(RagDoc("r", "?", "de", ("Kiel",)), reply=ModelReply("[[Berlin?")), Rules(thinking=("[[", "]]")))
+    assert alone.outcome == "thinking cut"
+
+
+def test_a_reply_that_declines_where_an_option_is_asked_for_is_a_refusal() -> None:
+    facts = {"territory": "X", "claimants": ["A", "B"], "claimant_langs": ["en", "de"], "controller": "A"}
+    doc = RagDoc("r", "?", "en", choices=("A", "B"), extra={**facts, "controller_lang": "en", "control_query": "q"})
+    for text, outcome in (("I cannot answer this question.", "refusal"), ("A) A", None)):
+        one = read(Given(doc, reply=ModelReply(text)), Rules(("concurrence",)))
+        (record,) = records([one], [one.row], Rules(("concurrence",)))
+        assert (one.outcome, record.outcome) == (None, outcome)
+
+
+@pytest.mark.parametrize(("said", "kept"), [("Kiel", None), ("Kiel city", "Kiel city"), (None, None)])
+def test_a_translation_is_recorded_where_it_is_another_text(said: str | None, kept: str | None) -> None:
+    one = read(Given(RagDoc("r", "?", "de", ("Kiel",)), reply=ModelReply("Kiel")), Rules())
+    (row,) = Recount(Judge()).of([one.row], [Decided(translated=said)])
+    (record,) = records([one], [row], Rules())
+    assert record.answer_translated == kept
+    assert ("answer_translated" in record.to_dict()) is (kept is not None)
+
+
+def test_the_languages_of_question_and_context_are_not_taken_from_a_key_of_the_row() -> None:
+    found = Retrieved((TOWER,), (Ranked("p", "d", "de", 1.0),), {"de": 1})
+    doc = RagDoc("r", "?", "en", ("Kiel",), extra={"context_pair": "mine", "country": "DE"})
+    rules = Rules(breakdowns=("context_pair", "country", "nothing"))
+    (record,) = records([one := read(Given(doc, found, ModelReply("Kiel")), rules)], [one.row], rules)
+    assert record.cell == {"query_lang": "en", "context_pair": "en->de", "country": "DE"}
+
+
+def test_a_row_is_counted_at_the_first_and_at_the_last_place_of_a_supporting_passage() -> None:
+    shown = [Hit(f"p{rank}", "de", "x", 1.0, rank, is_gold=rank in (2, 4)) for rank in range(1, 6)]
+    (record,) = records(
+        [one := read(Given(RagDoc("r", "?", "de"), Retrieved(tuple(shown))), Rules())], [one.row], Rules()
+    )
+    assert record.gold_positions == (2, 4)
+    assert record.cell == {"query_lang": "de", "gold_first": "2", "gold_last": "4"}
+
+
 # ------------------------------------------------------------------ what is decided
 
 

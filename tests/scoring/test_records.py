@@ -115,7 +115,7 @@ def full(number: int) -> RowRecord:
             "unanswered": TerritoryQuestion(**{**answer, "query_id": "u", "territory": "U"}),
             "prompts": PromptCounts(4_096, "max_length", 6, 1),
             "skipped": (TerritoryQuestion(**{**answer, "query_id": "s", "territory": "S"}),),
-            "translation": {"translator": "t", "identity": {"model": "t"}, "counts": {"queries": {"translated": 2}}},
+            "translation": {"translator": "t", "counts": {"queries": {"translated": 2}}},
             "panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, "language by lingua"),
             "sufficiency_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger),
             "claims_panel": PanelShare({"a": "org/a", "b": "org/b"}, ledger, scale=SUPPORT),

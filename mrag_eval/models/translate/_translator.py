@@ -246,7 +246,9 @@ class Translator:
         left = {kind: {o: n for o, n in of.items() if o in _REGULAR} for kind, of in earlier["counts"].items()}
         return {**earlier, "counts": left}
 
-    def _identity(self) -> dict[str, Any]:
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return everything that affects the translations."""
         return {**self._backend.identity(), "check_language": self._check}
 
     @property
@@ -255,9 +257,9 @@ class Translator:
         return getattr(self._backend, "seat", None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form for results files: the translator's identity, the counts of each kind, and the cost."""
+        """Return the JSON form for results files: the translator's label, the counts of each kind, and the cost."""
         counts = {kind: {o: counts[o] for o in OUTCOMES if counts[o]} for kind, counts in self.counts.items()}
-        out: dict[str, Any] = {"translator": self.label, "identity": self._identity(), "counts": counts}
+        out: dict[str, Any] = {"translator": self.label, "counts": counts}
         cost = self._backend.cost()
         if cost is not None:
             out["cost"] = cost

@@ -7,12 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
-from mrag_eval.config import JUDGES, Measurement, Shown, mode_named, passages_shown, undotted, unmeasured, upper_bound
+from mrag_eval.config import (
+    CONTEXT_METADATA,
+    JUDGES,
+    Measurement,
+    Shown,
+    mode_named,
+    passages_shown,
+    undotted,
+    unmeasured,
+    upper_bound,
+)
 from mrag_eval.report.files._measured import held
 from mrag_eval.scoring import needs_of
-
-# Task metadata that the harness takes from --metadata or from --model_args.
-_CONTEXT = ("max_length", "max_model_len", "gguf_file")
 
 
 class _Block:
@@ -183,7 +190,7 @@ class TaskConfig:
     @property
     def starter(self) -> str | None:
         """Return a note on a part of a corpus, such as ``coral-small, a part of Wikipedia``; None for any other."""
-        parts = self.index.get("part") or self.index.get("starter")
+        parts = self.index.get("part")
         if not isinstance(parts, Mapping) or not parts:
             return None
         found = [part for part in parts.values() if isinstance(part, Mapping)]
@@ -251,9 +258,8 @@ class TaskConfig:
 
     @property
     def place(self) -> Mapping[str, Any]:
-        """Return where the rows were read: hub, repository or path; in older files it is ``source`` itself."""
-        found = self.source.get("place")
-        return found if isinstance(found, Mapping) else self.source
+        """Return where the rows were read: hub, repository or path."""
+        return self.block("source.place")
 
     @property
     def revision(self) -> str | None:
@@ -289,7 +295,7 @@ class TaskConfig:
     def context(self) -> Mapping[str, Any]:
         """Return the metadata that the harness takes from --metadata or from --model_args."""
         metadata = self.block("metadata")
-        return {key: metadata[key] for key in _CONTEXT if key in metadata}
+        return {key: metadata[key] for key in CONTEXT_METADATA if key in metadata}
 
     @property
     def metrics(self) -> list[str]:

@@ -293,11 +293,14 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
     looped = any(r.loop is not None for r in records)
     # without passages nobody is asked whether they suffice
     may_be_there = asked or (SUFFICIENCY in leaf.config.metrics and leaf.config.shows == "nothing" and leaf.seats)
-    roles = [*([JUDGES] if may_be_there else []), *(("planner", "critic") if looped else ())]
+    there = {
+        JUDGES: may_be_there,
+        **dict.fromkeys(("planner", "critic"), looped),
+        "translator": any(record.translation is not None for record in records),
+        "reranker": leaf.config.rerank.get("kind") == "listwise",
+    }
     wanted = {
-        **{role: found.get(role) or _ANY for role in roles},
-        **_translator(records),
-        **_reranker(here, found),
+        **{role: found.get(role) or _ANY for role, is_there in there.items() if is_there},
         **_detector(here, found),
         # in the version of the run, which another machine may lack
         **{key: found.get(key) or version for key, version in words_of(leaf.config.metrics).items()},
@@ -318,16 +321,6 @@ def _as_asked(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]
     for key in sorted({*wanted, *(key for asked in told for key in asked)}):
         if any(asked.get(key) != wanted.get(key) for asked in told):
             yield Finding(here.leaf.task, "fault", f"instrument.{key} is not what the samples say was asked")
-
-
-def _translator(records: Sequence[RowRecord]) -> dict[str, Any]:
-    shares = [record.translation for record in records if record.translation is not None]
-    return {"translator": shares[0].get("identity")} if shares else {}
-
-
-def _reranker(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
-    listwise = here.leaf.config.rerank.get("kind") == "listwise"
-    return {"reranker": found.get("reranker") or _ANY} if listwise else {}
 
 
 def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
-    from mrag_eval.retrieval.rerank._rerank import check_reranker, open_reranker, rerank
+    from mrag_eval.retrieval.rerank._rerank import open_reranker, rerank
 else:
     __getattr__, __dir__ = lazy_door(__name__)
 
-__all__ = ["check_reranker", "open_reranker", "rerank"]
+__all__ = ["open_reranker", "rerank"]

@@ -60,15 +60,6 @@ def open_reranker(retrieval: Retrieval) -> Reranker | ListwiseReranker | None:
         )
 
 
-def check_reranker(retrieval: Retrieval) -> None:
-    """Raise ConfigError for a reranker that is asked and cannot answer: an unknown model or prompt, a missing key."""
-    if retrieval.rerank is None or retrieval.rerank.kind not in ("api", "listwise"):
-        return
-    reranker = open_reranker(retrieval)
-    if isinstance(reranker, ListwiseReranker):
-        reranker.model.check_ahead()
-
-
 def rerank(
     found: Sequence[Searched],
     docs: Sequence[RagDoc],

@@ -10,8 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mrag_eval import models
-from mrag_eval.config import Differs, Retrieval, TaskBlocks, by_content, differences, harmless
+from mrag_eval.config import Differs, TaskBlocks, by_content, differences, harmless
 from mrag_eval.core import Retrieved, failed_in
 from mrag_eval.datasets import Benchmark, validate_data
 from mrag_eval.retrieval.saved._manifest import SEATS, ManifestEntry, recorded
@@ -27,9 +26,12 @@ _ADDRESSES = ("base_url", "uri", "url")
 
 
 def settings_of_retrieval(
-    blocks: TaskBlocks, benchmark: Benchmark, source: Mapping[str, Any], translator: models.Translator | None
+    blocks: TaskBlocks, benchmark: Benchmark, source: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the settings as nested keys and values; ``source`` are those of the source of the passages."""
+    """Return the settings as nested keys and values.
+
+    ``source`` are those of the source of the passages, ``asked`` the identities of the models by role.
+    """
     retrieval = blocks.retrieval
     chosen = retrieval.model_dump(mode="json")
     chosen["depth"] = retrieval.search_depth
@@ -37,14 +39,14 @@ def settings_of_retrieval(
         chosen["rerank"]["name"] = retrieval.rerank.name
         if retrieval.rerank.kind == "listwise":
             del chosen["rerank"]["prompt"]
-            chosen["rerank"]["asked"] = reranker_identity(retrieval)
+            chosen["rerank"]["asked"] = asked["reranker"]
     out: dict[str, Any] = {
         "retrieval": chosen,
         "data": validate_data(blocks.data).model_dump(mode="json"),
         "rows": {"sha256": dataset_hash([row_hash(doc) for doc in benchmark.docs]), "n": len(benchmark.docs)},
     }
-    if translator is not None:
-        out["translator"] = translator.as_dict()["identity"]
+    if "translator" in asked:
+        out["translator"] = asked["translator"]
     return by_content(_portable({**out, **source}))
 
 
@@ -58,17 +60,6 @@ def _portable(settings: Mapping[str, Any], block: str = "") -> dict[str, Any]:
         elif harmless(key) is None or name in _ADDRESSES:
             out[name] = value
     return out
-
-
-def reranker_identity(retrieval: Retrieval) -> dict[str, Any] | None:
-    """Return the seat of a listwise reranker; None for any other, whose block says what it is."""
-    if retrieval.rerank is None or retrieval.rerank.kind != "listwise":
-        return None
-    from mrag_eval.retrieval.rerank._listwise import ListwiseReranker
-    from mrag_eval.retrieval.rerank._rerank import open_reranker
-
-    reranker = open_reranker(retrieval)
-    return reranker.seat.identity if isinstance(reranker, ListwiseReranker) else None
 
 
 def fingerprint_of(settings: Mapping[str, Any]) -> str:

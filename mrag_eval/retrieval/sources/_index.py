@@ -77,8 +77,7 @@ class IndexSearch(Source):
         searched = self._index is not None and retrieval.corpus != "benchmark" and retrieval.retriever is None
         if searched and retrieval.query_vectors is None:
             open_index(retrieval).check_encoder()
-        if self._retrieval.rerank is not None:
-            rerank.check_reranker(self._retrieval)
+        self._setup.check()
 
     def retrieve(self, docs: Sequence[RagDoc], translator: models.Translator | None = None) -> list[Retrieved]:
         """Search for all rows at once."""

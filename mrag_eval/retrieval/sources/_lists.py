@@ -48,6 +48,10 @@ class Lists(Source):
         """Return the texts behind the lists."""
         return self._texts().passages(ids)
 
+    def check_models(self) -> None:
+        """Raise ConfigError for a reranker that cannot answer."""
+        self._setup.check()
+
     def seats(self) -> dict[str, models.Seat]:
         """Return the seat of a listwise reranker."""
         return self._setup.seats()

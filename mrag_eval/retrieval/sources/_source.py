@@ -42,6 +42,13 @@ class Setup:
         """Return the reranker of the block, None if it has none; one that is a seat is the same each time."""
         return None if self.retrieval.rerank is None else self._listwise or rerank.open_reranker(self.retrieval)
 
+    def check(self) -> None:
+        """Raise ConfigError for a reranker that is asked and cannot answer: an unknown model, a missing key."""
+        if self._listwise is not None:
+            self._listwise.model.check_ahead()
+        elif self.retrieval.rerank is not None and self.retrieval.rerank.kind == "api":
+            rerank.open_reranker(self.retrieval)
+
     def seats(self) -> dict[str, models.Seat]:
         """Return the seat of a listwise reranker."""
         return {} if self._listwise is None else {"reranker": self._listwise.seat}

@@ -423,8 +423,7 @@ def test_results_say_what_is_behind_the_name_of_a_model(tmp_path: Path, monkeypa
         args = f"{{model: {model}, num_concurrent: 4}}"
         path.write_text(f"models: {{mt: {{model: local-chat-completions, model_args: {args}}}}}\n", "utf-8")
         block = LmSpec(backend="lm", model="mt", **spec)
-        found: dict[str, Any] = build_translator(block).as_dict()["identity"]
-        return found
+        return build_translator(block).identity
 
     one = told("aya-8b")
     assert (one["backend"], one["model"], one["args"]) == ("lm", "local-chat-completions", {"model": "aya-8b"})

@@ -33,13 +33,10 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
         ["de", "en", "de", "en"],
     )
     assert [t.text for t in out] == ["Wann wurde es gebaut?", "When was it built?", "Wann wurde es gebaut?", "Wer?"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert translator.identity == {"backend": "table", "sha256": digest, "check_language": True}
     assert translator.as_dict() == {
         "translator": "table table.jsonl",
-        "identity": {
-            "backend": "table",
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-            "check_language": True,
-        },
         "counts": {"queries": {"translated": 3, "missing": 1}},
     }
 
@@ -47,7 +44,7 @@ def test_parallel_texts_become_a_table_that_translates_every_pair(tmp_path: Path
 def test_a_table_is_identified_by_its_content(tmp_path: Path) -> None:
     def told(path: Path | None, parallel: Sequence[Mapping[str, str]] = ()) -> Any:
         spec = TableSpec.model_validate({"backend": "table", "path": path} if path else {"backend": "table"})
-        return build_translator(spec, parallel=parallel).as_dict()["identity"]["sha256"]
+        return build_translator(spec, parallel=parallel).identity["sha256"]
 
     path, copy = tmp_path / "table.jsonl", tmp_path / "copy.jsonl"
     write_table(PARALLEL, path)
