@@ -224,6 +224,27 @@ def test_a_row_is_counted_at_the_first_and_at_the_last_place_of_a_supporting_pas
     assert record.cell == {"query_lang": "de", "gold_first": "2", "gold_last": "4"}
 
 
+@pytest.mark.parametrize(
+    ("found", "counted"),
+    [
+        (Retrieved((TOWER,), (Ranked("p", "d", "de", 1.0),), {"de": 1}), (1, 1)),
+        (Retrieved((), (Ranked("p", "d", "de", 1.0),), {"de": 1}), (1, 0)),
+        # a quota took it from below the list
+        (Retrieved((TOWER,), (Ranked("q", "e", "de", 1.0),), {"de": 1}), (1, 1)),
+        # what was withheld says nothing of the search
+        (Retrieved((TOWER,), (Ranked("p", "d", "de", 1.0),), {"de": 1}, withheld=True), (None, None)),
+        (Retrieved((TOWER,), (Ranked("p", "d", "de", 1.0),), {"de": 1}, withheld=False), (1, 1)),
+    ],
+)
+def test_a_relevant_passage_is_counted_where_it_was_found_and_where_it_was_kept(
+    found: Retrieved, counted: tuple[int | None, int | None]
+) -> None:
+    doc = RagDoc("r", "?", "de", ("Kiel",), relevant_ids=("d",))
+    rules = Rules(retrieval=Retrieval(mode="all", kind="bm25"))
+    (record,) = records([one := read(Given(doc, found, ModelReply("Kiel")), rules)], [one.row], rules)
+    assert (record.retrieved, record.kept) == counted
+
+
 # ------------------------------------------------------------------ what is decided
 
 
