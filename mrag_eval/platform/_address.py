@@ -17,8 +17,7 @@ from urllib.parse import unquote, urlsplit
 from mrag_eval.platform._errors import ConfigError
 from mrag_eval.platform._paths import cache_dir
 from mrag_eval.platform._secrets import HIDDEN, is_plain, keep_secret
-from mrag_eval.platform._template import check_text
-from mrag_eval.platform._variables import VARIABLE, in_texts
+from mrag_eval.platform._template import VARIABLE, check_text, in_texts
 
 # Limits of a host name (RFC 1035, 2.3.4).
 _LONGEST_LABEL, _LONGEST_HOST = 63, 253

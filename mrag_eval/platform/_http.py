@@ -16,7 +16,7 @@ from mrag_eval.platform._http_body import ENCODINGS, LONGEST_ANSWER, body_text
 from mrag_eval.platform._http_faults import HttpFault, status_fault
 from mrag_eval.platform._keys import keep_header, key_in
 from mrag_eval.platform._secrets import keep_secret
-from mrag_eval.platform._variables import with_variables
+from mrag_eval.platform._template import with_variables
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -17,7 +17,7 @@ from mrag_eval.platform._errors import ConfigError
 from mrag_eval.platform._json_text import json_value
 from mrag_eval.platform._redaction import redact
 from mrag_eval.platform._secrets import is_plain, keep_common, keep_secret
-from mrag_eval.platform._variables import VARIABLE, with_variables
+from mrag_eval.platform._template import VARIABLE, with_variables
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")

@@ -52,22 +52,6 @@ _OF_A_FILE = re.compile(r"\.(py|ya?ml|jinja2?|jsonl?|txt)$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 
 
-def users_alone(settings: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys, with their values, in nested settings that only the user's configuration may say."""
-    if isinstance(settings, Mapping):
-        for key, value in settings.items():
-            where = f"{path}.{key}" if path else str(key)
-            # keys may be dotted themselves: retrieval.rerank.url
-            if str(key).rpartition(".")[2] in USERS_ALONE:
-                if value:
-                    yield where, value
-            else:
-                yield from users_alone(value, where)
-    elif isinstance(settings, list | tuple):
-        for number, value in enumerate(settings):
-            yield from users_alone(value, f"{path}[{number}]")
-
-
 def repeatable(
     settings: Mapping[str, Any], known: Collection[str] | None = None, path: str = ""
 ) -> tuple[dict[str, Any], list[tuple[str, Any]]]:

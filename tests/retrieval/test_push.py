@@ -248,11 +248,21 @@ def test_a_licence_is_the_users_word_where_none_is_known(hub: Hub, tmp_path: Pat
     assert "my archive, CC-BY-4.0" in card
 
 
-def test_an_address_is_shared_and_said(hub: Hub, tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / "run", settings=_settings(rerank={"kind": "api", "url": "http://ranker/v1"}))
-    assert push_folder(folder, TO).notes == (
-        "manifest.json names an address, which everybody can read: retrieval.rerank.url=http://ranker/v1",
-    )
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"rerank": {"kind": "api", "url": "http://ranker/v1"}}, "rerank.url=http://ranker/v1"),
+        ({"retriever": {"url": "http://ranker/v1"}}, "retriever.url=http://ranker/v1"),
+        ({"embedder": {"model": "m", "base_url": "http://h/v1"}}, "embedder.base_url=http://h/v1"),
+        ({"embedder": "openai:m@http://h/v1"}, "embedder=openai:m@http://h/v1"),
+        ({"embedder": "intfloat/multilingual-e5-small"}, None),
+    ],
+)
+def test_an_address_is_shared_and_said(settings: dict[str, Any], key: str | None, hub: Hub, tmp_path: Path) -> None:
+    """By its form, whatever the key is called."""
+    folder = write_folder(tmp_path / "run", settings=_settings(**settings))
+    said = f"manifest.json names an address, which everybody can read: retrieval.{key}"
+    assert push_folder(folder, TO).notes == (() if key is None else (said,))
 
 
 @pytest.mark.parametrize(

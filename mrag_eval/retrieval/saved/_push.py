@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import load_config
+from mrag_eval.config import dotted, load_config
 from mrag_eval.platform import (
     LONGEST_FILE,
     ConfigError,
@@ -26,7 +26,6 @@ from mrag_eval.platform import (
     lines_of,
     name_fault,
     readable,
-    users_alone,
     write_whole,
 )
 from mrag_eval.retrieval.saved._card import CARD, card_of, is_ours
@@ -110,7 +109,8 @@ def push_folder(folder: RunFolder, push: Push) -> Pushed:
     notes = [
         f"{MANIFEST} names an address, which everybody can read: {key}={value}"
         for entry in folder.tasks.values()
-        for key, value in users_alone(entry.settings)
+        for key, value in dotted(entry.settings).items()
+        if "://" in str(value)
     ]
     size = sum((folder.path / name).stat().st_size for name in names)
     return Pushed(push.place.at(commit), len(names), size, tuple(dict.fromkeys(notes)))
