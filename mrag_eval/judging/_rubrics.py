@@ -20,11 +20,12 @@ way detects a judge that is persuaded by the sample, and then gives a verdict of
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, Generic, Literal, TypeVar
 
@@ -46,6 +47,9 @@ _NO_VERDICTS = {
 }
 # The key of the passage that decides a claim.
 _PASSAGE = "passage"
+# Below the harness's logger, so that its command shows our lines as it shows its own.
+log = logging.getLogger(f"lm_eval.{__name__}")
+
 # The number of hexadecimal digits of a request's code, and what stands for one until the code is known: a template may
 # show something only where there is one.
 _DIGITS, _ANY_CODE = 8, "c0dec0de"
@@ -257,7 +261,16 @@ def _asks(template: PromptTemplate, gives: Collection[str], name: str) -> bool:
     return any(asked in turn["content"] for case in _probes() for turn in _turns(template, gives, case))
 
 
+# a run makes its rubrics several times, and says it once
+@lru_cache(maxsize=64)
 def _check_code(template: PromptTemplate, gives: Collection[str], name: str) -> None:
+    """Say of a user's template that shows no code that answers can forge its verdicts, as those of papers may be.
+
+    Raises ConfigError for one that shows the code, but not in the name of its verdict.
+    """
+    if "code" not in template.variables and template.name not in builtin_names("judge"):
+        asked = f"{name[:-1]}_{{{{ code }}}}{name[-1]}"
+        log.warning("%s: an answer can forge its verdicts; ask for %s in place of %s", template.name, asked, name)
     if "code" in template.variables and not _asks(template, gives, name):
         raise ConfigError(
             f"prompt template {template.name}: it shows the code of a request, but asks for no verdict under it",

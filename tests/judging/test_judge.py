@@ -417,6 +417,33 @@ def written(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(
+    ("rubric", "plain", "coded"),
+    [
+        (verdict_rubric, '"answer"', '"answer_{{ code }}"'),
+        (verdict_rubric, "<same_meaning>", "<same_meaning_{{ code }}>"),
+        (sufficiency_rubric, '"sufficient"', '"sufficient_{{ code }}"'),
+    ],
+)
+def test_a_line_says_that_verdicts_without_a_code_can_be_forged(
+    rubric: Any, plain: str, coded: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for a template of the user's; the forms of the papers are told in the docs."""
+    load_template.cache_clear()
+    every = EVERY + ("{{ answer }}" if rubric is verdict_rubric else "")
+    with caplog.at_level("INFO"):
+        for prompt in ("equivalence", "correctness") if rubric is verdict_rubric else ("sufficiency",):
+            rubric(prompt)
+        (tmp_path / "coded").mkdir()
+        rubric(written(tmp_path / "coded", every + coded))
+        assert not caplog.records
+        own = written(tmp_path, every + plain)
+        rubric(own)
+        rubric(own)
+    said = f"{own}: an answer can forge its verdicts; ask for {coded} in place of {plain}"
+    assert [record.getMessage() for record in caplog.records] == [said]
+
+
 @pytest.mark.parametrize("rubric", RUBRICS_GIVE)
 def test_a_template_has_the_variables_of_its_rubric_and_no_other(rubric: Any, tmp_path: Path) -> None:
     given = RUBRICS_GIVE[rubric]

@@ -232,6 +232,9 @@ def test_a_function_that_is_not_there_is_one_line(
         (10**400, "probe: OverflowError: int too large to convert to float"),
         (ValueError("two\nlines"), "probe: ValueError: two lines"),
         (KeyError("x"), "probe: KeyError: 'x'"),
+        (SystemExit("I stop"), "probe: SystemExit: I stop"),
+        (SystemExit(3), "probe: SystemExit: 3"),
+        (StopIteration(), "probe: StopIteration:"),
         (True, 1.0),
         (0, 0.0),
         (0.25, 0.25),
@@ -240,19 +243,23 @@ def test_a_function_that_is_not_there_is_one_line(
 def test_what_a_function_gives_is_a_value_or_a_reason(returned: Any, reason: str | float) -> None:
     @metric
     def probe(row: Scored) -> Any:
-        if isinstance(returned, Exception):
+        if isinstance(returned, BaseException):
             raise returned
         return returned
 
     assert scored("probe") == reason
 
 
-def test_a_faulty_row_is_counted_and_the_others_are_scored(tasks: Path) -> None:
-    source = "def picky(row):\n    return 1 / (row.doc.query_lang != 'de')\n"
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [("1 / 0", "picky: ZeroDivisionError: division by zero"), ("exit('I stop')", "picky: SystemExit: I stop")],
+)
+def test_a_faulty_row_is_counted_and_the_others_are_scored(fault: str, reason: str, tasks: Path) -> None:
+    source = f"def picky(row):\n    return {fault} if row.doc.query_lang == 'de' else 1\n"
     task_with(tasks, "[match, !function mine.picky]", source)
     results = run(tasks, "own")
     scores = results["configs"]["own"]["scores"]
-    assert scores["unscored"] == {"picky": {"picky: ZeroDivisionError: division by zero": 3}}
+    assert scores["unscored"] == {"picky": {reason: 3}}
     assert (scores["metrics"]["picky"]["value"], scores["metrics"]["picky"]["n"]) == (1.0, 12)
 
 
