@@ -82,15 +82,20 @@ def regular(path: Path) -> Path:
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replaced(path: Path, family: str | None = None) -> Iterator[Path]:
     """Yield a temporary path in the folder of ``path``; at the end of the block that file replaces ``path``.
 
     It is on disk when the block is left, and so is its name: a power failure leaves the old file or the new one. If the
     block raises, the temporary file is removed and ``path`` is unchanged. The folder is created if needed.
-    Temporary files that killed processes left for the same path are removed.
+    Temporary files that killed processes left for the same path are removed, and those for all names of a ``family``,
+    a pattern.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_left(path)
+    # the lock of a living process keeps its file; without locks, all files stay
+    for left in path.parent.glob(f"{family or glob_escape(path.name)}.*{_SUFFIX}"):
+        with suppress(OSError), left.open("r+b") as file:
+            if try_lock(file.fileno()):
+                left.unlink()
     descriptor, name = mkstemp(prefix=f"{path.name}.", suffix=_SUFFIX, dir=path.parent)
     part = Path(name)
     try:
@@ -122,14 +127,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _remove_left(path: Path) -> None:
-    # the lock of a living process keeps its file; without locks, all files stay
-    for left in path.parent.glob(f"{glob_escape(path.name)}.*{_SUFFIX}"):
-        with suppress(OSError), left.open("r+b") as file:
-            if try_lock(file.fileno()):
-                left.unlink()
 
 
 @contextmanager

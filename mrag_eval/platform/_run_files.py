@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from glob import escape as glob_escape
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryFile, mkdtemp
@@ -69,9 +70,10 @@ class RunFiles:
 
     def _write(self, results: Mapping[str, Any], samples: Mapping[str, Iterable[Row]]) -> None:
         for task, rows in samples.items():
-            _write_lines(self.samples(task), (f"{self._json(self.row(row))}\n" for row in rows))
+            lines = (f"{self._json(self.row(row))}\n" for row in rows)
+            _write_lines(self.samples(task), lines, f"samples_{glob_escape(task)}_*")
         if results:
-            _write_lines(self.results, [self._json(results, indent=2)])
+            _write_lines(self.results, [self._json(results, indent=2)], f"{glob_escape(self.stem)}_*")
 
     def _json(self, content: Mapping[str, Any], indent: int | None = None) -> str:
         return json.dumps(hidden(content, self.value), ensure_ascii=False, indent=indent, default=self.value)
@@ -88,10 +90,10 @@ class RunFiles:
             return False
 
 
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str], family: str) -> None:
     """Write the lines. Raises OSError if the file does not give them back."""
     written = sha256()
-    with replaced(path) as part, part.open("wb") as out:
+    with replaced(path, family) as part, part.open("wb") as out:
         for line in lines:
             # half a surrogate pair, which a model may write, becomes a JSON escape
             content = line.encode("utf-8", "backslashreplace")

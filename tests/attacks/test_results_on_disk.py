@@ -15,7 +15,7 @@ import pytest
 from mrag_eval import evaluate
 from mrag_eval.cli import main
 from mrag_eval.harness._command import exit_with_1_at_the_end
-from mrag_eval.platform import ConfigError, RunFiles, UnwrittenError
+from mrag_eval.platform import ConfigError, RunFiles, UnwrittenError, replaced
 from tests.worlds.small import BASE, ScriptedLM, write_task
 
 LONE = "1841 \ud83d"
@@ -234,3 +234,20 @@ def test_the_stock_command_exits_with_1_if_nothing_can_be_written(
     assert "results could not be written to" in caplog.text
     assert [getattr(end, "__name__", "") for end in ends] == ["_exit_with_1"]
     exit_with_1_at_the_end.cache_clear()
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """Of the same task and of the results, whatever the time in their names; what another process writes stays."""
+    stamp = "2026-01-01T00-00-00.000001"
+    left = [tmp_path / f"{name}_{stamp}.json{end}.x1y2.part" for name, end in (("results", ""), ("samples_mine", "l"))]
+    other = tmp_path / f"samples_other_{stamp}.jsonl.x1y2.part"
+    for path in (*left, other):
+        path.write_text("{", "utf-8")
+    with replaced(tmp_path / f"results_{stamp}8.json") as living:
+        living.write_text("{}", "utf-8")
+        RunFiles(tmp_path).write({"a": 1}, {"mine": [{"doc_id": 0}]})
+        assert living.exists()
+    assert not [path for path in left if path.exists()]
+    assert other.exists()
+    RunFiles(tmp_path).write({"a": 1}, {"other": [{"doc_id": 0}]})
+    assert not [*tmp_path.glob("*.part")]

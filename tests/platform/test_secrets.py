@@ -149,8 +149,8 @@ def test_a_file_that_does_not_hold_what_was_written_is_rescued(
     whole = _run_files.replaced
 
     @contextmanager
-    def cut(path: Path) -> Iterator[Path]:
-        with whole(path) as part:
+    def cut(path: Path, family: str) -> Iterator[Path]:
+        with whole(path, family) as part:
             yield part
             if path.name.startswith(what) and path.parent == tmp_path:
                 part.write_bytes(part.read_bytes()[:-3])

@@ -106,18 +106,23 @@ def scored_samples(path: Path) -> ScoredSamples:
     return reading.scored[path.absolute()]
 
 
-def _read(path: Path) -> list[Sample]:
+def _lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a file, of which a sample may hold characters that end one elsewhere."""
     try:
-        lines = regular(path).read_text(encoding="utf-8").split("\n")
+        with regular(path).open(encoding="utf-8", newline="\n") as file:
+            yield from file
     except (OSError, UnicodeDecodeError) as err:
         raise DataError(f"{path}: cannot be read ({err})", "name a samples_*.jsonl of a run") from None
+
+
+def _read(path: Path) -> list[Sample]:
     samples: list[Sample] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
         try:
-            sample = with_names_of_one_line(json_value(line, lax=True))
+            sample = with_names_of_one_line(json_value(line, lax="all"))
         except ValueError:
             raise DataError(
                 f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"
