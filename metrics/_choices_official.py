@@ -39,7 +39,7 @@ def extract_choice_blend_official(response: str, prompt: str, options: Mapping[s
     if -1 < opening < closing:
         text = text[opening : closing + 1]
         try:
-            decoded = json_value(re.sub(r",\s*\}", "}", text.replace("`", "")), lax=True)
+            decoded = json_value(re.sub(r",\s*\}", "}", text.replace("`", "")), lax="all")
         except JsonFault:
             pass
         else:

@@ -70,7 +70,7 @@ def normalize_language(code: str) -> str:
     """
     found = _lookup(code)
     if found is None:
-        raise ConfigError(f"unknown language '{code}'", suggestion(code))
+        raise ConfigError(f"unknown language '{code:.40}'", suggestion(code))
     return found
 
 

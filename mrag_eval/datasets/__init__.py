@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     )
     from mrag_eval.datasets._english_answers import english_answers
     from mrag_eval.datasets._files import (
-        decode,
         iter_csv,
         iter_jsonl,
         parquet,

@@ -18,7 +18,6 @@ from typing import Any
 from mrag_eval.core import is_language, normalize_language
 from mrag_eval.datasets._declaration import HubDataset
 from mrag_eval.datasets._files import (
-    decode,
     hub_dataset,
     hub_place,
     iter_csv,
@@ -28,7 +27,7 @@ from mrag_eval.datasets._files import (
     require_text,
     sha256_file,
 )
-from mrag_eval.platform import DataError, JsonFault, json_value
+from mrag_eval.platform import DataError, JsonFault, decode, json_value
 
 BORDERLINES = HubDataset(id="manestay/borderlines", licence=None, setting="data.borderlines")
 UNKNOWN = "Unknown"

@@ -92,7 +92,7 @@ def _first(row: Mapping[str, str], names: Sequence[str], where: str) -> str:
 
 def _lang(code: str, where: str) -> str:
     if not is_language(code):
-        raise DataError(f"{where}: unknown language '{code}'")
+        raise DataError(f"{where}: unknown language '{code:.40}'")
     return normalize_language(code)
 
 

@@ -17,7 +17,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mrag_eval.platform import DataError, beside, check_unique, json_from, lines_of, plain, readable, whole
+from mrag_eval.platform import (
+    DataError,
+    beside,
+    check_unique,
+    decode,
+    json_from,
+    json_line,
+    lines_of,
+    readable,
+    told_apart,
+    whole,
+)
 
 # Characters of the longest cell of a CSV file.
 LONGEST_CELL = 16 << 20
@@ -64,25 +75,6 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
 
-# The next step for a file that is not JSON.
-AS_JSON = "correct it, or leave that row out; what Python writes as NaN is null in JSON"
-# The first bytes of compressed files that are not read.
-_PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
-
-
-def decode(raw: bytes, where: str) -> str:
-    """Return UTF-8 text without a byte order mark; raise DataError with line and byte for anything else."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if packed := next((name for start, name in _PACKED.items() if raw.startswith(start)), None):
-            raise DataError(f"{where}: compressed with {packed}", "uncompress it, or compress it as .gz") from None
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{where}: not valid UTF-8 (line {line}, byte {error.start})", "save the file as UTF-8"
-        ) from None
-
-
 def read_json(path: Path) -> tuple[Any, str]:
     """Return the value of a JSON file and the SHA-256 of its (decompressed) content.
 
@@ -118,15 +110,9 @@ def iter_lines(path: Path, *, nan: bool = False) -> Iterator[tuple[int, dict[str
                     continue
                 where = f"{path}, line {number}"
                 try:
-                    text = decode(raw, where)
-                    has_nan = nan and "NaN" in text
-                    value = json_from(text, where, AS_JSON, lax=has_nan)
-                    value = plain(value) if has_nan else value
-                    if not isinstance(value, dict):
-                        raise DataError(f"{where}: expected a JSON object, found {type(value).__name__}")
+                    yield number, json_line(raw, where, lax="NaN" if nan else "")
                 except DataError as error:
-                    value = error
-                yield number, value
+                    yield number, error
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
 
@@ -169,6 +155,7 @@ def iter_table(
                     found = ", ".join(reader.fieldnames or ()) or "none"
                     raise DataError(f"{path}: column '{name}' is missing; found: {found}")
             check_unique(reader.fieldnames or (), columns, path)
+            reader.fieldnames = told_apart(reader.fieldnames or ())
             for number, row in enumerate(reader, start=1):
                 if None in row or None in row.values():
                     yield number, DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")

@@ -41,7 +41,7 @@ from mrag_eval.datasets._files import (
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
-from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting
+from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting, text_at
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -187,7 +187,7 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
             for code in _texts(row.get("relevant_langs") or [], where, "relevant_langs")
         ),
         relevant_ids=_texts(listed, where, "relevant_ids"),
-        group_id=None if row.get("group_id") is None else str(row["group_id"]),
+        group_id=None if row.get("group_id") is None else text_at(row, "group_id", where),
         extra=extra,
     )
     return doc if judged is None else with_grades(doc, judged)
@@ -203,16 +203,16 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
         if not isinstance(item, dict):
             raise DataError(f"{place}: expected a JSON object, found {type(item).__name__}")
         require_columns(item, ("text", "lang"), place)
-        name = check_id(str(item.get("id", f"{row['id']}-{index}")), place)
+        name = check_id(text_at(item, "id", place) or f"{row['id']}-{index}", place)
         passages.append(
             GivenPassage(
                 id=name,
                 lang=_lang(item["lang"], place, "lang"),
                 text=require_text(item["text"], place, "text"),
-                title=str(item.get("title") or ""),
-                doc_id=str(item.get("doc_id") or name),
+                title=text_at(item, "title", place),
+                doc_id=text_at(item, "doc_id", place) or name,
                 is_gold=item.get("is_gold") is True,
-                date=str(item.get("date") or ""),
+                date=text_at(item, "date", place),
             )
         )
     return passages
@@ -254,14 +254,14 @@ def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], lis
         if name in seen:
             raise DataError(f"{where}: id '{name}' was used before, on line {seen[name]}")
         seen[name] = number
-        title, text = str(row.get("title") or ""), require_text(row["text"], where, "text")
+        title, text = text_at(row, "title", where), require_text(row["text"], where, "text")
         passages.append(
             Passage(
                 id=name,
                 lang=_lang(row["lang"], where, "lang"),
                 text=titled(title, text),
                 title=title,
-                doc_id=check_id(str(row.get("doc_id") or name), where),
+                doc_id=check_id(text_at(row, "doc_id", where) or name, where),
             )
         )
         document = row.get("parallel_id")
@@ -293,7 +293,7 @@ def _check_characters(row: Mapping[str, Any], where: str) -> None:
 
 def _id(value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
-        raise DataError(f"{where}: 'id' must be text or a whole number, found {value!r}")
+        raise DataError(f"{where}: 'id' must be text or a whole number, found {value!r:.40}")
     return check_id(str(value), where)
 
 

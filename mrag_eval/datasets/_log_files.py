@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets._files import AS_JSON, decode, iter_lines, iter_table, parquet, read_bytes
-from mrag_eval.platform import DataError, json_from, plain
+from mrag_eval.datasets._files import iter_lines, iter_table, parquet, read_bytes
+from mrag_eval.platform import AS_JSON, DataError, decode, json_from, plain, told_apart
 from mrag_eval.systems import lists_in, reading_of, value_at
 
 # Rows of a Parquet file that are in memory together.
@@ -64,8 +64,7 @@ def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None
     """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
     text = decode(read_bytes(path), name)
     try:
-        value = json_from(text, name, AS_JSON, lax="NaN" in text)
-        value = plain(value) if "NaN" in text else value
+        value = json_from(text, name, AS_JSON, lax="NaN")
     except DataError:
         first, _, rest = text.strip().partition("\n")
         if first.startswith("{") and first.endswith("}") and rest:
@@ -129,6 +128,16 @@ def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:
     number = 0
     with parquet(path) as file:
         for batch in file.iter_batches(batch_size=_BATCH):
-            for row in batch.to_pylist():
+            names = told_apart(batch.schema.names)
+            for values in zip(*map(_values, batch.columns), strict=True):
                 number += 1
-                yield f"{name}, row {number}", _filled(plain(row))
+                yield f"{name}, row {number}", _filled(plain(dict(zip(names, values, strict=True))))
+
+
+def _values(column: Any) -> list[Any]:
+    """Return the values of a column; an error, which is no text, in place of one that Python has none for."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError) as error:
+        places = range(len(column))
+        return [error] if len(column) == 1 else [value for at in places for value in _values(column.slice(at, 1))]

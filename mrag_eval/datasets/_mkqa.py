@@ -281,7 +281,7 @@ def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
 
 def _id(value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip():
-        raise DataError(f"{where}: 'example_id' must be a whole number or text, found {value!r}")
+        raise DataError(f"{where}: 'example_id' must be a whole number or text, found {value!r:.40}")
     return str(value)
 
 

@@ -18,7 +18,6 @@ from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration, HubDataset
 from mrag_eval.datasets._files import (
-    decode,
     file_in,
     hub_folder,
     hub_place,
@@ -32,7 +31,7 @@ from mrag_eval.datasets._files import (
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import read_judgements
 from mrag_eval.datasets._share import shared
-from mrag_eval.platform import DataError, number_of
+from mrag_eval.platform import DataError, decode, number_of
 
 HUB = HubDataset(id="miracl/nomiracl", revision="7712349da074b4512384233eb7cb2b021f632684", licence="Apache-2.0")
 Language = Literal[

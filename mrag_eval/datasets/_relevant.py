@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
-from mrag_eval.datasets._files import decode, read_bytes
-from mrag_eval.platform import DataError, beside, json_from
+from mrag_eval.datasets._files import read_bytes
+from mrag_eval.platform import DataError, beside, check_unique, decode, json_from
 from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -141,8 +141,9 @@ def _of_rows(file: Path) -> Iterator[tuple[str, str, str, Any]]:
     from mrag_eval.datasets._log_files import log_rows
 
     for where, row in log_rows(file, str(file)):
+        check_unique(row, (key for keys in _JUDGED.values() for key in keys), file)
         parts = {part: next((row[key] for key in keys if key in row), None) for part, keys in _JUDGED.items()}
-        if parts["query"] is None or parts["document"] is None:
+        if not all(isinstance(parts[part], str | int) for part in ("query", "document")):
             raise DataError(f"{where}: no judgement; its keys: {', '.join(map(str, row))}", _ONE_GRADE)
         yield where, str(parts["query"]), str(parts["document"]), 1 if parts["grade"] is None else parts["grade"]
 
@@ -164,6 +165,7 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
         cells = [cell.strip().strip('"') for cell in line.split(mark)] if line.strip() else []
         is_number = bool(cells) and _is_number(cells[-1])
         if not cells or (number == 1 and not is_number and len(cells) in (3, 4)):
+            check_unique(cells, cells, file)
             continue
         if len(cells) not in (3, 4) or not is_number:
             what = f"{file}, line {number}: {len(cells)} columns, judgements have three or four, the last a number"

@@ -342,7 +342,7 @@ def _as_int(value: Any, where: str, key: str) -> int:
     try:
         return int(value)
     except (TypeError, ValueError):
-        raise DataError(f"{where}: '{key}' must be a whole number, found {value!r}") from None
+        raise DataError(f"{where}: '{key}' must be a whole number, found {value!r:.40}") from None
 
 
 def _notes(block: XragBlock, docs: Sequence[RagDoc], shuffled: int, repeated: int) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def read_translations(path: Path | None, english: Collection[Part]) -> Translati
 
 def _article(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise DataError(f"{where}: 'article' must be a whole number from 0, found {value!r}")
+        raise DataError(f"{where}: 'article' must be a whole number from 0, found {value!r:.40}")
     return value
 
 

@@ -87,15 +87,20 @@ if TYPE_CHECKING:
         with_version,
     )
     from mrag_eval.platform._json_text import (
+        AS_JSON,
         DEEPEST,
         JsonFault,
+        decode,
         finite,
         finite_number,
+        is_finite,
         json_from,
+        json_line,
         json_value,
         nested_too_deeply,
         no_number,
         plain,
+        text_at,
         without_conflict,
     )
     from mrag_eval.platform._keys import (
@@ -129,10 +134,19 @@ if TYPE_CHECKING:
     from mrag_eval.platform._secrets import HIDDEN, hidden, hide, is_plain
     from mrag_eval.platform._setting import Allowed, Count, Natural, Setting, listed, settings_of, takes_settings
     from mrag_eval.platform._sharing import Shares, made_once
-    from mrag_eval.platform._sheets import SheetRow, check_unique, csv_cell, escaped, read_sheet, unescaped, write_sheet
+    from mrag_eval.platform._sheets import (
+        SheetRow,
+        check_unique,
+        csv_cell,
+        escaped,
+        read_sheet,
+        told_apart,
+        unescaped,
+        write_sheet,
+    )
     from mrag_eval.platform._short_texts import kept_for_short_texts
     from mrag_eval.platform._store import Store, close_stores, content_key, shared_store
-    from mrag_eval.platform._template import Template, check_text
+    from mrag_eval.platform._template import VARIABLE, Template, check_text, keep_named_variables, with_variables
     from mrag_eval.platform._trust import (
         NAMED,
         REPEATED_DECODING,
@@ -144,9 +158,7 @@ if TYPE_CHECKING:
         name_fault,
         path_fault,
         repeatable,
-        users_alone,
     )
-    from mrag_eval.platform._variables import VARIABLE, keep_named_variables, with_variables
     from mrag_eval.platform._visible import UNSHOWN, one_line, visible, with_names_of_one_line
     from mrag_eval.platform._waits import Wait, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights

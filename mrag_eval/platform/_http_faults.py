@@ -92,7 +92,7 @@ def json_answer(body: str) -> Any:
 def json_body(body: str) -> Any:
     """Return the JSON value of a response, an error as well; raise HttpFault for anything but JSON."""
     try:
-        return json_value(body.removeprefix("\ufeff"), lax=True)
+        return json_value(body.removeprefix("\ufeff"), lax="numbers")
     except JsonFault:
         raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=BROKEN_AGAIN) from None
 
@@ -150,7 +150,7 @@ def _fields(error: Any, depth: int = 4) -> Iterator[tuple[str, str]]:
 
 def _parsed(body: str) -> Any:
     try:
-        return json_value(body, lax=True)
+        return json_value(body, lax="numbers")
     except JsonFault:
         return None
 

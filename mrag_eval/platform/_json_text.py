@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from mrag_eval.platform._errors import DataError, MragError
 
@@ -18,6 +18,10 @@ DEEPEST = 100
 _DUMPS = ("to_dict", "model_dump")
 # What pandas has for a cell without a value, beside NaN.
 _MISSING = ("NAType", "NaTType")
+# The next step for a file that is not JSON.
+AS_JSON = "correct it, or leave that row out; what Python writes as NaN is null in JSON"
+# The first bytes of compressed files that are not read.
+_PACKED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
 _TOO_DEEP = f"it is nested more than {DEEPEST} levels deep"
 
 
@@ -29,16 +33,16 @@ class JsonFault(ValueError):
         super().__init__(reason if line is None else f"line {line}, column {column}: {reason}")
 
 
-def json_value(text: str | bytes, *, lax: bool = False) -> Any:
+def json_value(text: str | bytes, *, lax: str = "") -> Any:
     """Return the value of a JSON text; raise JsonFault for anything else.
 
     That includes values nested more than :data:`DEEPEST` levels deep, numbers of thousands of digits and bytes that
     are not UTF-8. ``NaN``, infinite numbers, and a key that comes twice in one object with different values, are
-    refused unless ``lax``, which reads them as Python's own reader does.
+    refused. ``lax`` reads "NaN" as None, such "numbers", or "all" of these, as Python's own reader does.
     """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        value = json.loads(text) if lax else _STRICT.decode(text)
+        value = _READERS[lax].decode(text)
     except JsonFault:
         raise
     except UnicodeDecodeError as error:
@@ -59,7 +63,7 @@ def json_from(
     where: str,
     fix: str | None = None,
     *,
-    lax: bool = False,
+    lax: str = "",
     error: type[MragError] = DataError,
 ) -> Any:
     """Return the value of a JSON text from a file; raise an error of one line for anything else.
@@ -70,6 +74,28 @@ def json_from(
         return json_value(text, lax=lax)
     except JsonFault as fault:
         raise error(f"{where}: not valid JSON ({fault})", fix) from None
+
+
+def decode(raw: bytes, where: str) -> str:
+    """Return UTF-8 text without a byte order mark; raise DataError with line and byte for anything else."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if packed := next((name for start, name in _PACKED.items() if raw.startswith(start)), None):
+            raise DataError(f"{where}: compressed with {packed}", "uncompress it, or compress it as .gz") from None
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{where}: not valid UTF-8 (line {line}, byte {error.start})", "save the file as UTF-8"
+        ) from None
+
+
+def json_line(raw: bytes, where: str, *, lax: str = "") -> dict[str, Any]:
+    """Return the object that a line of JSON Lines is; raise DataError, naming ``where`` it is, for anything else."""
+    value = json_from(decode(raw, where), where, AS_JSON, lax=lax)
+    if not isinstance(value, dict):
+        what = f"{where}: expected a JSON object, found {type(value).__name__}"
+        raise DataError(what, "correct that line, or leave it out")
+    return value
 
 
 def finite(value: Any) -> Any:
@@ -109,12 +135,32 @@ def without_conflict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def finite_number(literal: str) -> float:
-    """Return the number; raise JsonFault for one beyond the largest."""
-    value = float(literal)
-    if math.isinf(value):
-        raise JsonFault(f"the number {literal[:20]} is too large")
-    return value
+def finite_number(given: Any) -> float:
+    """Return the number that a value is, or that a text writes; raise JsonFault for none, ``NaN`` and infinite ones."""
+    try:
+        value = float(given)
+    except (TypeError, ValueError, OverflowError):
+        value = math.nan
+    if math.isfinite(value):
+        return value
+    # an integer may have too many digits to be shown
+    raise JsonFault(f"{'so long an integer' if isinstance(given, int) else f'{given!r:.40}'} is not a finite number")
+
+
+def is_finite(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a finite number, and no yes or no; an integer beyond all floats counts as infinite."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
+
+
+def text_at(record: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the text, or the number as text, at a key that may be missing or null: then "".
+
+    Raises DataError, naming ``where`` the record is, for an object or a list.
+    """
+    value = record.get(key)
+    if isinstance(value, Mapping | list | tuple):
+        raise DataError(f"{where}: '{key}' must be text, found {type(value).__name__}", "write it as text")
+    return "" if value is None else str(value)
 
 
 def no_number(literal: str) -> NoReturn:
@@ -122,7 +168,16 @@ def no_number(literal: str) -> NoReturn:
     raise JsonFault(f"{literal} is not a number")
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=without_conflict, parse_constant=no_number, parse_float=finite_number)
+def _reader(constant: Callable[[str], Any]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=without_conflict, parse_constant=constant, parse_float=finite_number)
+
+
+_READERS = {
+    "": _reader(no_number),
+    "NaN": _reader(lambda literal: None if literal == "NaN" else no_number(literal)),
+    "numbers": json.JSONDecoder(object_pairs_hook=without_conflict),
+    "all": json.JSONDecoder(),
+}
 
 
 def plain(value: Any, depth: int = 0) -> Any:

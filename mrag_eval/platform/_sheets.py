@@ -22,6 +22,8 @@ MAX_CELL = 32_767
 # the text itself are included, so that removing one is exact.
 _CALCULATED = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 _QUOTED = re.compile(r"'" + _CALCULATED.pattern)
+# Behind the name of a column that another has, too.
+_AGAIN = " (again)"
 _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -75,11 +77,22 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
         raise DataError(f"{path}: not a table ({err})", "save it from the spreadsheet as CSV UTF-8") from None
 
 
-def check_unique(columns: Sequence[str], read: Iterable[str], path: Path) -> None:
+def told_apart(columns: Iterable[str]) -> list[str]:
+    """Return the names of columns, with a mark behind one that came before, by which :func:`check_unique` knows it."""
+    names: list[str] = []
+    for name in columns:
+        while name in names:
+            name += _AGAIN
+        names.append(name)
+    return names
+
+
+def check_unique(columns: Iterable[str], read: Iterable[str], where: Path | str) -> None:
     """Raise DataError if one of the columns that are read comes twice: which of the two is meant, no file says."""
-    twice = next((name for name in read if columns.count(name) > 1), None)
+    names = told_apart(columns)
+    twice = next((name for name in read if name + _AGAIN in names), None)
     if twice is not None:
-        raise DataError(f"{path}: two columns are called '{twice}'", "rename or remove one of them")
+        raise DataError(f"{where}: two columns are called '{twice}'", "rename or remove one of them")
 
 
 def _rows(path: Path, heads: Sequence[str], lines: Iterator[list[str]]) -> Iterator[SheetRow]:

@@ -147,7 +147,7 @@ class Store:
                     break
                 for key, text in rows:
                     try:
-                        value = json_value(text, lax=True)
+                        value = json_value(text, lax="all")
                     except (JsonFault, TypeError, AttributeError):
                         continue
                     if valid(value):

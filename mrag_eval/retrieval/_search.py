@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -18,7 +17,7 @@ import numpy as np
 
 from mrag_eval.config import CENTERED, Retrieval
 from mrag_eval.core import Failure, Hit, Kept, Ranked, Searched
-from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, made_once, number_of
+from mrag_eval.platform import ConfigError, Store, Wait, cache_dir, content_key, is_finite, made_once, number_of
 from mrag_eval.retrieval._given_vectors import given_vectors, vectors_identity
 from mrag_eval.retrieval._merging import depth_of_lists, means_for, merge_version, merged, of_versions
 from mrag_eval.retrieval._plan import RowPlan
@@ -116,11 +115,7 @@ def _is_found(value: Any) -> bool:
         return False
     scores = [*(each.score for each in ranking), *(each.score for each in kept)]
     named = all(isinstance(name, str) for each in ranking for name in (each.id, each.doc_id, each.lang))
-    return (
-        named
-        and all(isinstance(each.id, str) for each in kept)
-        and all(isinstance(score, int | float) and math.isfinite(score) for score in scores)
-    )
+    return named and all(isinstance(each.id, str) for each in kept) and all(map(is_finite, scores))
 
 
 def _are_counts(value: Any) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from math import isfinite
 from typing import Any
 
 from mrag_eval.core import Hit, base_language, is_language, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError
+from mrag_eval.platform import ConfigError, DataError, JsonFault, finite_number
 
 # A text's language is told by its beginning: more of it changes no label, and contexts may have megabytes.
 _TOLD_BY = 1000
@@ -121,11 +120,9 @@ def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:
     name = f"text-{text_hash(f'{title}{chr(0)}{text}')}" if item.get("id") in (None, "") else str(item["id"])
     given = item.get("score")
     try:
-        score = 1 / rank if given is None else float(given)
-        if not isfinite(score):
-            raise ValueError(score)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{place}: 'score' is {given!r:.40}", "give a finite number, or leave it out") from None
+        score = 1 / rank if given is None else finite_number(given)
+    except JsonFault as fault:
+        raise DataError(f"{place}: 'score': {fault}", "give a finite number, or leave it out") from None
     try:
         lang = normalize_language(str(item["lang"])) if item.get("lang") else told
     except ConfigError as error:
@@ -136,11 +133,11 @@ def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:
 def add_grade(grades: dict[str, int], name: str, grade: Any, where: str) -> None:
     """Add a document's grade to those of a question; raise DataError for one that is no whole number, or differs."""
     try:
-        whole = float(grade)
-    except (TypeError, ValueError):
-        whole = 0.5
-    if whole != int(whole) if abs(whole) < 1e9 else True:
-        raise DataError(f"{where}: the grade of '{name}' is {grade!r:.40}, no whole number", 'e.g. {"d1": 1, "d2": 0}')
+        whole = finite_number(grade)
+        if whole != int(whole) or abs(whole) >= 1e9:
+            raise JsonFault(f"{grade!r:.40} is no whole number")
+    except JsonFault as fault:
+        raise DataError(f"{where}: the grade of '{name}': {fault}", 'e.g. {"d1": 1, "d2": 0}') from None
     if grades.setdefault(name, int(whole)) != int(whole):
         raise DataError(
             f"{where}: '{name}' has the grades {grades[name]} and {int(whole)}", "keep one grade for a document"

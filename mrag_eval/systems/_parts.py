@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, DataError, did_you_mean, read_yaml
+from mrag_eval.platform import ConfigError, DataError, check_unique, did_you_mean, read_yaml
 from mrag_eval.systems._places import decoded, path_in, sentences_in, text_of, turns_in, value_at
 
 _TABLE: dict[str, Any] = read_yaml(Path(__file__).with_name("parts.yaml"))
@@ -220,6 +220,7 @@ class Columns:
             if chosen := self._chosen(name, part, paths):
                 paths[part] = chosen
         paths = {part: paths[part] for part in (*FIELDS, "usage") if part in paths}
+        check_unique(self.keys, (path for listed in paths.values() for path in listed), name)
         parted = {plain_name(path): mark for path, mark in _TABLE["parted_by"].items()}
         by = next((parted[plain_name(path)] for path in paths.get("contexts", ()) if plain_name(path) in parted), "")
         named = ((part, path) for part, listed in paths.items() for path in listed)

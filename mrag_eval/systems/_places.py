@@ -81,7 +81,7 @@ def decoded(text: str) -> Any:
     Arrays of numpy count as literals: they are printed without commas.
     """
     try:
-        return json_value(text, lax=True)
+        return json_value(text, lax="all")
     except JsonFault:
         pass
     from ast import literal_eval

@@ -76,8 +76,8 @@ def reply_of(value: Any, reading: LogReading | None = None) -> SystemReply:
     if "reply" not in found and completion is None:
         raise DataError(f"the reply has no answer; its keys: {keys}", _PATHS)
     listed = found.get("passages")
-    _bounded(found.get("reply", ""), *(str(part) for item in listed or () for part in item.values()))
     check_passages(listed or (), "the reply, passages")
+    _bounded(found.get("reply", ""), *(str(part) for item in listed or () for part in item.values()))
     usage = row.get("usage")
     return SystemReply(
         found.get("reply", ""),

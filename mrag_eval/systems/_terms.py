@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, JsonFault, finite_number
 from mrag_eval.systems._contexts import add_grade
 from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, LogReading
 from mrag_eval.systems._places import (
@@ -90,8 +91,7 @@ def in_own_terms(
             text = text_of(value, _INSIDE[name], encoded=reading.spans or name in reading.named)
         elif "query" in talk:
             text = talk["query"]
-        if isinstance(text, int | float) and not isinstance(text, bool):
-            text = str(text)
+        text = _said(text)
         if isinstance(value, str) and not isinstance(text, str) and not reading.spans:
             # the user named it as a text, whatever it looks like
             text = value
@@ -103,7 +103,11 @@ def in_own_terms(
     for name in ("id", "lang", "error"):
         if (value := reading.found(row, name)[1]) not in (None, "", {}):
             out[name] = value
-    listed = [text_of(item, _INSIDE["reference"]) for item in _references(reading.found(row, "reference")[1])]
+    path, given = reading.found(row, "reference")
+    listed = [_said(text_of(item, _INSIDE["reference"]), given) for item in _references(given)]
+    wrong = next((item for item in listed if not isinstance(item, str | bool | None)), None)
+    if wrong is not None:
+        raise DataError(f"{where}: '{path}' holds no text, found {type(wrong).__name__}", _COLUMNS)
     if found := [str(item) for item in listed if item is not None and str(item).strip()]:
         out["answers"] = found
     if judged := grades_in(reading.found(row, "relevant_ids")[1], where):
@@ -123,6 +127,15 @@ def in_own_terms(
         if "passages" not in out:
             out["passages"] = [{"id": name} for name in dict.fromkeys(one for part in cited for one in part)]
     return out | more
+
+
+def _said(value: Any, given: Any = None) -> Any:
+    """Return a value, of a finite number its text; of what is no text and was ``given`` as one, that text."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(JsonFault):
+            finite_number(value)
+            return str(value)
+    return given if isinstance(given, str) and not isinstance(value, str | bool | None) else value
 
 
 def _is_plain(value: Any) -> bool:
@@ -195,6 +208,8 @@ def grades_in(value: Any, where: str) -> dict[str, int]:
                 pairs.append((item, None))
     found: dict[str, int] = {}
     for name, grade in pairs:
+        if isinstance(name, Mapping | list | None):
+            raise DataError(f"{where}: a relevant id is {name!r:.40}, no text", 'e.g. {"d1": 1, "d2": 0}')
         add_grade(found, str(name), 1 if grade is None else grade, where)
     return found
 
@@ -254,7 +269,8 @@ def _passage(item: Any, reading: LogReading, told: Mapping[str, Any]) -> dict[st
             # an id may also be that of a class, and a text be empty
             for path in (key,) if reading.own else (*reading.passage.get(key, ()), *usual):
                 value = value_at(item, path) if "." in path else item.get(path)
-                if key != "grade" and isinstance(value, str | int | float) and str(value).strip():
+                said, is_number = _said(value), key == "score" and isinstance(value, int | float)
+                if key != "grade" and (is_number or (isinstance(said, str) and said.strip())):
                     found[key] = value
                     break
         if "id" not in told and not {"text", "id"} & found.keys() and item.get("url"):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import check_id, is_language, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, JsonFault, did_you_mean, json_value, lines_of
+from mrag_eval.platform import ConfigError, DataError, decode, did_you_mean, json_line, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -62,12 +62,7 @@ class _Records:
         self.reading = reading
         self.tell = tell
 
-    def document(self, record: Any, where: str) -> Document:
-        if not isinstance(record, Mapping):
-            raise DataError(
-                f"{where}: expected an object with keys, found {type(record).__name__}",
-                "correct that line, or leave it out",
-            )
+    def document(self, record: Mapping[str, Any], where: str) -> Document:
         identifier = self._field(record, "id", where)
         text = self._field(record, "text", where)
         title = self._field(record, "title", where, required=False)
@@ -120,7 +115,7 @@ class _Records:
         try:
             return normalize_language(code)
         except ConfigError as error:
-            raise DataError(f"{where}: unknown language '{code}'", error.next_step) from error
+            raise DataError(f"{where}: unknown language '{code:.40}'", error.next_step) from error
 
     def check_not_empty(self, source: object) -> None:
         if not self.count:
@@ -135,23 +130,9 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
     try:
         with records.reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
             for number, raw in enumerate(lines_of(lines, path), start=1):
-                where = f"{path}, line {number}"
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError as error:
-                    raise DataError(
-                        f"{where}: invalid UTF-8 (byte {error.start + 1} of the line)", "save it as UTF-8"
-                    ) from error
-                if not line:
-                    continue
-                try:
-                    record = json_value(line)
-                except JsonFault as error:
-                    place = "" if error.column is None else f", column {error.column}"
-                    raise DataError(
-                        f"{where}: invalid JSON: {error.reason}{place}", "correct that line, or leave it out"
-                    ) from error
-                yield records.document(record, where)
+                if raw.strip():
+                    where = f"{path}, line {number}"
+                    yield records.document(json_line(raw, where), where)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"
@@ -187,11 +168,7 @@ def _folder(root: Path, paths: Iterable[Path], records: _Records) -> Iterator[Do
         with records.reading.part(path.stat().st_size, lambda: 0.0):
             raw = path.read_bytes()
         inside = path.relative_to(root)
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = raw.count(b"\n", 0, error.start) + 1
-            raise DataError(f"{path}, line {line}: invalid UTF-8", "save it as UTF-8") from error
+        text = decode(raw, str(path))
         name, code = (path.stem, "") if records.lang else _named(inside, text, str(path), records.tell)
         if not (code or records.lang or records.tell):
             raise DataError(

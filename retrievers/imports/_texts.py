@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage, normalize_language
-from mrag_eval.platform import DataError, JsonFault, json_value, lines_of
+from mrag_eval.platform import DataError, json_line, lines_of
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
@@ -45,12 +45,7 @@ def _lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterator[tuple
 
 
 def _values(raw: bytes, layout: ColumnLayout, where: str) -> dict[str, Any]:
-    try:
-        record = json_value(raw.decode("utf-8-sig"))
-    except (JsonFault, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: not a line of JSON: {error}", "correct that line") from None
-    if not isinstance(record, dict):
-        raise DataError(f"{where}: expected an object with id, lang and text", "correct that line")
+    record = json_line(raw, where)
     columns = layout.columns({*record, "embedding"}, where)
     if layout.lang is None and not isinstance(record.get(columns.get("lang", "")), str):
         raise DataError(f"{where}: no language", "name the language of all passages: --lang CODE")

@@ -19,10 +19,20 @@ import pytest
 import mrag_eval
 from mrag_eval.cli import _harness as harness
 from mrag_eval.cli import main
-from mrag_eval.config import SystemSpec, read_task_yaml, split_config, system_spec
+from mrag_eval.config import (
+    ModelSpec,
+    SystemSpec,
+    load_config,
+    read_task_yaml,
+    split_config,
+    system_spec,
+)
+from mrag_eval.config._file import FileConfig
+from mrag_eval.core import Passage
 from mrag_eval.models import RagSystem
 from mrag_eval.platform import ConfigError, MragError, close_stores, reading_back, tasks_folder
-from mrag_eval.report import rerun, verify
+from mrag_eval.report import read_samples, rerun, verify
+from mrag_eval.retrievers import build_index, load_index
 from mrag_eval.scoring import METRIC_NAMES
 from tests.report.test_rerun import results_file
 from tests.task.test_hook import run
@@ -263,6 +273,91 @@ def test_no_key_of_a_service_file_runs_code(key: str, received: Path) -> None:
             with suppress(MragError):
                 RagSystem(system_spec({"system": str(file)}))
             assert not Path("imported").exists(), (key, value)
+
+
+@pytest.mark.usefixtures("_there")
+def test_no_key_of_samples_runs_code(received: Path) -> None:
+    """Walk over every key of the first sample, with what reads samples again: tables, checks, judges and labels."""
+    (path,) = received.rglob("samples_xquad_rag_de_*.jsonl")
+    text = path.read_text("utf-8")
+    first, *rest = text.splitlines()
+    content = json.loads(first)
+    walked = 0
+    try:
+        for key in leaves(content):
+            path.write_text("\n".join([json.dumps(planted(content, key, "planted:ask")), *rest]) + "\n", "utf-8")
+            with suppress(MragError):
+                read_samples(path)
+            walked += 1
+        assert walked > 50, walked
+        for part in sorted({key[0] for key in leaves(content)}, key=str):
+            content = planted(content, (part,), "planted:ask") if part not in ("doc_id", "resps") else content
+        path.write_text("\n".join([json.dumps(content), *rest]) + "\n", "utf-8")
+        for command in ("report", "verify", "judge inspect", "score"):
+            read([*shlex.split(command), "received" if command != "score" else str(path)])
+    finally:
+        path.write_text(text, "utf-8")
+    assert not Path("imported").exists()
+
+
+@pytest.mark.usefixtures("_there")
+def test_no_key_of_an_index_runs_code(tmp_path: Path) -> None:
+    """Walk over every key of the manifest of an index, which is opened and searched."""
+    index = tmp_path / "index"
+    build_index([Passage(id=str(n), lang="en", text="bridge " * n) for n in range(1, 5)], index, progress=False)
+    walked = 0
+    for path in sorted(index.rglob("*.json")):
+        text = path.read_text("utf-8")
+        content = json.loads(text)
+        for key in leaves(content):
+            for name in NAMES[:3]:
+                path.write_text(json.dumps(planted(content, key, name)), "utf-8")
+                with suppress(MragError):
+                    load_index(index).search(["bridge"], 1)
+                assert not Path("imported").exists(), (path.name, key, name)
+            walked += 1
+        path.write_text(text, "utf-8")
+    assert walked > 20, walked
+
+
+CONFIG = {
+    "corpora": {"c": {"path": "x", "kind": "x", "embedder": "x", "uri": "x", "collection": "x", "token_env": "x"}},
+    "models": {"m": dict.fromkeys(ModelSpec.model_fields, "x") | {"model_args": {"system": "x", "model": "x"}}},
+    "judges": ["x"],
+    "translator": {"model": "x", "kind": "x", "function": "x"},
+    "planner": "x",
+    "critic": "x",
+    "embedders": ["x"],
+    "data": {"jsonl": {"path": "x", "corpus": "x"}, "other": {"function": "x"}},
+    "languages": "x",
+}
+
+
+@pytest.mark.usefixtures("_there")
+def test_no_key_of_a_config_file_runs_code_while_it_is_read(
+    received: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Walk over the keys of ``mrag.yaml``, which may lie in a folder that somebody made, with commands that read it."""
+    file = received / "mrag.yaml"
+    monkeypatch.setenv("MRAG_CONFIG", str(file))
+    assert {*CONFIG} | {"retrieve_first"} == {*FileConfig.model_fields}
+    for key in leaves(CONFIG):
+        for name in NAMES:
+            # among the other keys, and alone, as a block is refused for the first that is wrong
+            alone: Any = name
+            for inner in reversed(key):
+                alone = [alone] if isinstance(inner, int) else {inner: alone}
+            for content in ({key[0]: planted(CONFIG, key, name)[key[0]]}, alone):
+                file.write_text(json.dumps(content), "utf-8")
+                with suppress(MragError):
+                    load_config()
+        assert not Path("imported").exists(), key
+    for content in (CONFIG, *({key: value} for key, value in CONFIG.items())):
+        file.write_text(json.dumps(content).replace('"x"', '"planted:ask"'), "utf-8")
+        for command in ("doctor --config", "plan --tasks xquad_rag_de", "report received"):
+            read(shlex.split(command))
+        assert not Path("imported").exists(), content
+    file.unlink()
 
 
 def test_arguments_are_read_back_as_they_were(tmp_path: Path, own: Path) -> None:

@@ -313,7 +313,7 @@ def test_half_a_surrogate_pair_in_a_reply_is_kept(tmp_path: Path) -> None:
         ([ROWS[0], {**ROWS[1], "passages": None}], ["hit@1"], r"rows\[1\]: 'passages' is missing"),
         ([{**ROWS[0], "passages": [{"pid": "p1"}]}], ["hit@1"], r"rows\[0\], passages\[0\]"),
         ([{**ROWS[0], "passages": 3}], ["hit@1"], r"rows\[0\], passages\[0\]: expected a text, or a dictionary"),
-        ([{**ROWS[0], "passages": [{"id": "p", "lang": "en", "score": "high"}]}], ["hit@1"], "'score' is 'high'"),
+        ([{**ROWS[0], "passages": [{"id": "p", "lang": "en", "score": "high"}]}], ["hit@1"], "'score': 'high'"),
         ([{**ROWS[0], "lang": "nonsense"}], ["match"], r"rows\[0\]: 'lang'"),
         ([ROWS[1], ROWS[1]], ["match"], "two rows have the id 'b'"),
         (Path("nowhere.jsonl: no such file"), ["match"], "nowhere.jsonl: no such file"),

@@ -848,7 +848,7 @@ def test_a_bad_file_is_one_line(name: str, content: bytes, what: str, tmp_path: 
 
 def test_nothing_is_written_for_a_log_with_a_bad_row(tmp_path: Path) -> None:
     rows = [*rows_of(logs.own), {"query": "Who?", "reply": "He.", "passages": [{"text": "a", "score": "high"}]}]
-    with pytest.raises(MragError, match=r"rows\[5\], passages\[0\]: 'score' is 'high'"):
+    with pytest.raises(MragError, match=r"rows\[5\], passages\[0\]: 'score': 'high'"):
         score(rows, output=tmp_path / "out", max_unread=0)
     assert not list(tmp_path.rglob("*.json*"))
 

@@ -102,8 +102,8 @@ def test_rows_and_passages_that_are_missing_or_twice_are_counted(
         ([{"id": "q1"}], "line 1: 'ctxs' is no list of passages"),
         ([{"id": "q1", "ctxs": ["text"]}], "line 1: 'text' among the passages is no object"),
         ([{"id": "q1", "ctxs": [{"title": "T"}]}], "line 1: a passage has no text"),
-        ([{"id": "q1", "ctxs": [{**OPENED, "score": "high"}]}], "line 1: the score 'high' is not a number"),
-        ([{"id": "q1", "ctxs": [{**OPENED, "score": "nan"}]}], "line 1: the score 'nan' is not a number"),
+        ([{"id": "q1", "ctxs": [{**OPENED, "score": "high"}]}], "line 1: the score 'high' is not a finite number"),
+        ([{"id": "q1", "ctxs": [{**OPENED, "score": "nan"}]}], "line 1: the score 'nan' is not a finite number"),
         ([{"id": "q1", "ctxs": [{**OPENED, "id": "a\tb"}]}], "line 1: the id 'a\\tb' holds a tab"),
         ([{"id": "q1", "ctxs": [{**OPENED, "lang": "xx"}]}], "line 1: unknown language 'xx'"),
         (

@@ -193,8 +193,8 @@ def test_hub_failure_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exc
         ('{"id": "2", "lang": "en", "text": 5}', "line 2: 'text' is int, expected text"),
         ('{"id": "", "lang": "en", "text": "t"}', "line 2: the document id is empty"),
         ('{"id": "2", "lang": "en", "text": "\\ud800"}', "line 2: 'text' holds half a surrogate pair"),
-        ('{"id": "2", "lang": "en", "text": "t"', "line 2: invalid JSON"),
-        ('["2", "en", "t"]', "line 2: expected an object with keys, found list"),
+        ('{"id": "2", "lang": "en", "text": "t"', "line 2: not valid JSON"),
+        ('["2", "en", "t"]', "line 2: expected a JSON object, found list"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, line: str, expected: str) -> None:
@@ -215,11 +215,11 @@ def test_repetition_is_seen_across_files(tmp_path: Path) -> None:
 def test_invalid_utf8(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes(json.dumps(ROWS[0]).encode() + b'\n{"id": "2", "lang": "en", "text": "caf\xe9"}\n')
-    with pytest.raises(DataError, match=r"c\.jsonl, line 2: invalid UTF-8"):
+    with pytest.raises(DataError, match=r"c\.jsonl, line 2: not valid UTF-8"):
         list(read_corpus(path))
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "x.txt").write_bytes(b"one\ntwo\ncaf\xe9")
-    with pytest.raises(DataError, match=r"x\.txt, line 3: invalid UTF-8"):
+    with pytest.raises(DataError, match=r"x\.txt: not valid UTF-8 \(line 3, "):
         list(read_corpus(tmp_path / "t", lang="fr"))
 
 

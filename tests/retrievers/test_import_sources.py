@@ -165,7 +165,7 @@ def _cut(folder: Path, rows: Rows) -> None:
         (_cut, r"wiki.npy: no whole array of numbers"),
         (lambda folder, rows: np.save(folder / "wiki.npy", rows.vectors[0]), r"an array of shape \(32,\)"),
         (lambda folder, rows: (folder / "wiki.jsonl").unlink(), r"wiki.jsonl does not exist"),
-        (lambda folder, rows: (folder / "wiki.jsonl").write_text("{", "utf-8"), r"line 1: not a line of JSON"),
+        (lambda folder, rows: (folder / "wiki.jsonl").write_text("{", "utf-8"), r"line 1: not valid JSON"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"id": "1"}\n'), r"line 1: no column 'text'"),
         (lambda folder, rows: (folder / "wiki.jsonl").write_text('{"text": "a"}\n'), r"line 1: no language"),
         (

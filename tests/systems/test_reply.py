@@ -175,7 +175,7 @@ def test_what_is_missing_is_named_in_one_line(value: Any, columns: Mapping[str, 
 
 @pytest.mark.parametrize("score", ["high", float("inf"), -float("inf"), "nan", "-Infinity", 10**400])
 def test_a_score_that_is_no_finite_number_is_refused(score: Any) -> None:
-    with pytest.raises(DataError, match=r"passages\[1\]: 'score' is"):
+    with pytest.raises(DataError, match=r"passages\[1\]: 'score': "):
         reply_of(("a", [{"text": "one", "score": 1}, {"text": "two", "score": score}]))
 
 

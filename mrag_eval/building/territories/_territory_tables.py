@@ -141,7 +141,7 @@ def _text(row: Mapping[str, Any], column: str, where: str) -> str:
 def _language(row: Mapping[str, Any], column: str, where: str) -> str:
     code = _text(row, column, where)
     if not is_language(code):
-        raise DataError(f"{where}: unknown language '{code}'", suggestion(code))
+        raise DataError(f"{where}: unknown language '{code:.40}'", suggestion(code))
     return normalize_language(code)
 
 

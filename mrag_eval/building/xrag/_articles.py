@@ -22,8 +22,8 @@ from mrag_eval.building.steps._words import count_words
 from mrag_eval.building.xrag._xrag_records import Article, Headline
 from mrag_eval.building.xrag._xrag_settings import ArticleBlock
 from mrag_eval.core import base_language, is_language
-from mrag_eval.datasets import decode, iter_jsonl, parquet, sha256_file
-from mrag_eval.platform import DataError, json_from
+from mrag_eval.datasets import iter_jsonl, parquet, sha256_file
+from mrag_eval.platform import DataError, decode, json_from
 
 # Fields that are tried, in this order.
 KEYS: dict[str, tuple[str, ...]] = {

@@ -12,8 +12,8 @@ from mrag_eval.building.xrag._articles import Library
 from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EventBlock, RetrieverBlock
 from mrag_eval.core import Passage, titled
-from mrag_eval.datasets import decode, iter_jsonl, require_text
-from mrag_eval.platform import DataError
+from mrag_eval.datasets import iter_jsonl, require_text
+from mrag_eval.platform import DataError, decode
 from mrag_eval.retrievers import Embedder, Index, cached_index
 
 # Number of events searched at a time.

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import base_language, language_name, normalize_language
 from mrag_eval.models.translate._backend import Text, Translated
-from mrag_eval.platform import ConfigError, DataError, JsonFault, json_value, replaced
+from mrag_eval.platform import ConfigError, DataError, json_line, replaced
 
 KEYS = ("source", "source_lang", "target", "target_lang")
 
@@ -43,11 +43,11 @@ def _read(path: Path, _modified: int) -> tuple[Table, str]:
     raw = path.read_bytes()
     table: dict[tuple[str, str, str], str] = {}
     lines: dict[tuple[str, str, str], int] = {}
-    for number, text in enumerate(_text(raw, path).split("\n"), 1):
-        if not text.strip():
+    for number, line in enumerate(raw.split(b"\n"), 1):
+        if not line.strip():
             continue
         where = f"{path}, line {number}"
-        row = _parsed(text, where)
+        row = _checked(json_line(line, where), where)
         key = (row["source"].strip(), row["source_lang"], row["target_lang"])
         if key in table and table[key] != row["target"]:
             raise DataError(f"{where}: gives another translation of the text of line {lines[key]}", "keep one of them")
@@ -56,24 +56,7 @@ def _read(path: Path, _modified: int) -> tuple[Table, str]:
     return table, sha256(raw).hexdigest()
 
 
-def _text(raw: bytes, path: Path) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as err:
-        line = raw.count(b"\n", 0, err.start) + 1
-        raise DataError(f"{path}, line {line}: not valid UTF-8", "save the file as UTF-8") from None
-
-
-def _parsed(text: str, where: str) -> dict[str, str]:
-    try:
-        row = json_value(text)
-    except JsonFault as err:
-        raise DataError(f"{where}: not readable as JSON ({err.reason})", "correct that line, or leave it out") from None
-    if not isinstance(row, dict):
-        raise DataError(
-            f"{where}: expected a JSON object, found {type(row).__name__}",
-            f"every line is an object with {', '.join(KEYS)}",
-        )
+def _checked(row: dict[str, Any], where: str) -> dict[str, str]:
     for key in KEYS:
         if not isinstance(row.get(key), str):
             raise DataError(f"{where}: '{key}' is missing or not text", f"every line has {', '.join(KEYS)}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.platform import DataError, fault_in, json_value, with_names_of_one_line, write_whole
+from mrag_eval.platform import DataError, fault_in, finite_number, json_value, with_names_of_one_line, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -121,7 +120,7 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     rows = {
         str(key): ScoredRow(
             *(str(key), str(language), str(group)),
-            {name: _finite(v) for name, v in values.items()},
+            {name: finite_number(v) for name, v in values.items()},
             str(document),
             failed=key in failed,
             judged_by={judge: spoke for judge, rows in judges.items() if (spoke := rows.get(key)) is not None},
@@ -137,10 +136,3 @@ def _task(task: str, path: Path, entry: Mapping[str, Any]) -> SampleSet:
     kept = dict(RowTexts.from_kept(line) for line in entry.get("answers", ()))
     plain = {group: tuple(metrics) for group, metrics in settings.get("plain_means", {}).items()}
     return SampleSet(task, path, record, rows, tuple(settings["groups"]), settings.get("part"), run, kept, plain)
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"the value {value!r}")
-    return number

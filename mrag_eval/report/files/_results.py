@@ -500,7 +500,7 @@ def read_result_file(path: Path) -> ResultFile:
 
 def _json_of(path: Path, fix: str) -> Any:
     try:
-        return json_value(regular(path).read_bytes(), lax=True)
+        return json_value(regular(path).read_bytes(), lax="all")
     except OSError as err:
         raise DataError(f"{path}: cannot be read ({err.strerror})", "name a readable results_*.json") from None
     except JsonFault as err:

@@ -92,7 +92,7 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
     with readable(path, _NEXT), path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                record = with_names_of_one_line(json_value(line, lax=True))
+                record = with_names_of_one_line(json_value(line, lax="all"))
             except JsonFault as err:
                 raise DataError(
                     f"{path}, line {number}: not JSON ({err.reason})",

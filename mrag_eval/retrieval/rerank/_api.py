@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from mrag_eval.platform import (
     Transport,
     bearer,
     install_redaction,
+    is_finite,
     json_answer,
     marked,
     with_variables,
@@ -136,7 +136,7 @@ class ApiReranker:
                 raise _unfit(f"gave the index {index!r:.40} for {count} documents")
             if index in scores:
                 raise _unfit(f"gave the index {index} twice")
-            if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            if not is_finite(score):
                 raise _unfit(f"gave the score {score!r:.40} for document {index}, which is not a number")
             scores[index] = float(score)
         if len(scores) < count:

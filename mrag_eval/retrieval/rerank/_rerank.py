@@ -7,7 +7,6 @@ made, so that neither a second mode of a suite, nor a restarted run, nor another
 from __future__ import annotations
 
 import logging
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -17,7 +16,7 @@ from typing import Any
 from mrag_eval import models
 from mrag_eval.config import Retrieval
 from mrag_eval.core import Failure, Kept, Passage, RagDoc, Ranked, Reranking, Searched, titled
-from mrag_eval.platform import Store, Wait, cache_dir, content_key, made_once, number_of
+from mrag_eval.platform import Store, Wait, cache_dir, content_key, is_finite, made_once, number_of
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._texts import PassageSource, passages_by_id
 from mrag_eval.retrieval.rerank._api import ApiReranker
@@ -125,7 +124,7 @@ def _by_pair(
     row_of = {key: row for row, row_texts in rows.items() for key in row_texts}
     errors: dict[tuple[str, ...], str] = {}
     with closing(Store(cache_dir() / "rerank.sqlite")) if use_cache else nullcontext() as store:
-        known: dict[str, float] = store.get_many(row_of, _is_score) if store else {}
+        known: dict[str, float] = store.get_many(row_of, is_finite) if store else {}
         missing = [key for key in row_of if key not in known]
         name, total = reranker.name, len(missing)
         if missing:
@@ -141,7 +140,7 @@ def _by_pair(
                     yield part
                     wait.add(len(part))
 
-            known |= made_once(missing, scored, store, _is_score, at_once=_CHUNK)
+            known |= made_once(missing, scored, store, is_finite, at_once=_CHUNK)
     if isinstance(reranker, ApiReranker) and errors:
         log.error(
             "%d of %d rankings have no scores: %s", len(errors), len(rows), reranker.fault(next(iter(errors.values())))
@@ -155,10 +154,6 @@ def _by_pair(
         failure = Failure.of("rerank", name, errors[asked])
         out.append((Reranking(fault=f"the reranker gave no scores ({failure.reason})"), failure))
     return out
-
-
-def _is_score(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _scored(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 from mrag_eval.core import Passage, check_id, normalize_language
 from mrag_eval.datasets import iter_jsonl, sha256_file
-from mrag_eval.platform import ConfigError, DataError, content_key, suggesting
+from mrag_eval.platform import ConfigError, DataError, JsonFault, content_key, finite_number, suggesting, text_at
 
 _IDS = ("id", "q_id", "qid", "query_id", "example_id")
 _QUESTIONS = ("question", "raw_query", "query")
@@ -107,13 +106,12 @@ class PassageReader:
         text = next((value[key] for key in _TEXTS if key in value), None)
         if not isinstance(text, str):
             raise DataError(f"{where}: a passage has no text", _FORM)
-        title = str(value.get("title") or "")
-        name = check_id(_name(value, title, text), where)
+        title = text_at(value, "title", where)
+        name = check_id(_name(value, title, text, where), where)
         if self._asked and not text.strip():
             raise DataError(f"{where}: the text of passage '{name}' is empty", _FORM)
         if name not in self._known:
-            document = value.get("doc_id")
-            doc_id = name if document is None else check_id(str(document), where)
+            doc_id = check_id(text_at(value, "doc_id", where) or name, where)
             self._known[name] = Passage(name, self._lang(value, where), text, title, doc_id)
         if self._known[name].text != text:
             raise DataError(
@@ -147,13 +145,13 @@ class PassageReader:
                 f"if they are all in one language, name it: --metadata retrieval.{self._key}=en",
             )
         try:
-            return normalize_language(str(named))
+            return normalize_language(text_at({"lang": named}, "lang", where))
         except ConfigError as error:
             raise DataError(f"{where}: {error.message}", error.next_step) from None
 
 
 def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reader: PassageReader) -> ContextsLine:
-    name = next((record[key] for key in _IDS if record.get(key) is not None), None)
+    name = next((text_at(record, key, where) for key in _IDS if record.get(key) is not None), None)
     question = next((record[key] for key in _QUESTIONS if record.get(key) is not None), None)
     if not (question is None or isinstance(question, str)) or (question is None and name is None):
         raise DataError(f"{where}: neither a question nor an id is there; keys: {', '.join(map(str, record))}", _FORM)
@@ -162,18 +160,18 @@ def _asked(record: Mapping[str, Any], number: int, where: str, depth: int, reade
         raise DataError(f"{where}: 'ctxs' is no list of passages", _FORM)
     # a question without results has one entry, null
     hits = reader.hits([] if listed == [None] else listed[:depth], where)
-    return ContextsLine(number, None if name is None else str(name), question, hits)
+    return ContextsLine(number, name, question, hits)
 
 
-def _name(value: Mapping[str, Any], title: str, text: str) -> str:
+def _name(value: Mapping[str, Any], title: str, text: str, where: str) -> str:
     """Return a passage's id, with the corpus before it if it names one."""
-    given = value.get("id", value.get("docid"))
-    if isinstance(given, list):
-        given = "-".join(map(str, given))
-    if given is None or given == "":
+    key = "id" if "id" in value else "docid"
+    given = value.get(key)
+    given = "-".join(map(str, given)) if isinstance(given, list) else text_at(value, key, where)
+    if not given:
         return f"text-{content_key(title, text)[:16]}"
     source = value.get("source")
-    return f"{source}:{given}" if isinstance(source, str) and source else str(given)
+    return f"{source}:{given}" if isinstance(source, str) and source else given
 
 
 def _given(value: Mapping[str, Any]) -> Any:
@@ -181,15 +179,11 @@ def _given(value: Mapping[str, Any]) -> Any:
 
 
 def _score(value: Mapping[str, Any], where: str) -> float:
-    given = 0.0 if _given(value) is None else _given(value)
     try:
         # written as text by the fork's search
-        score = float(given)
-    except (TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise DataError(f"{where}: the score {given!r:.40} is not a number", "correct it, or leave the scores out")
-    return score
+        return finite_number(0.0 if _given(value) is None else _given(value))
+    except JsonFault as fault:
+        raise DataError(f"{where}: the score {fault}", "correct it, or leave the scores out") from None
 
 
 def form_of_question(text: str) -> str:

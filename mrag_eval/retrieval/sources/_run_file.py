@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
-import math
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.platform import DataError, json_from, lines_of
+from mrag_eval.platform import DataError, JsonFault, finite_number, is_finite, json_from, lines_of
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
 
@@ -111,7 +110,7 @@ def _places(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, tuple[str,
     if first is not None and first[1].lstrip().startswith("{"):
         value, number = json_from("\n".join([first[1], *(text for _, text in lines)]), str(path)), 0
         for query, scores in value.items():
-            if not isinstance(scores, Mapping) or not all(type(score) in (int, float) for score in scores.values()):
+            if not isinstance(scores, Mapping) or not all(map(is_finite, scores.values())):
                 what = f"{path}, query '{query}': a score is no number"
                 raise DataError(what, 'a run in JSON is {"q1": {"d1": 2.5}}')
             for rank, passage in enumerate(sorted(scores, key=lambda name: -scores[name]), 1):
@@ -152,11 +151,6 @@ def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, s
             f"{path}, line {number}: the rank {rank!r:.40} is not a whole number", "correct that line, or leave it out"
         ) from None
     try:
-        value = float(score)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DataError(
-            f"{path}, line {number}: the score {score!r:.40} is not a number", "correct that line, or leave it out"
-        )
-    return query, passage, place, value, tag
+        return query, passage, place, finite_number(score), tag
+    except JsonFault as fault:
+        raise DataError(f"{path}, line {number}: the score {fault}", "correct that line, or leave it out") from None

@@ -79,7 +79,7 @@ def test_scripts_of_a_language_are_one_unless_the_table_has_both(tmp_path: Path)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2: not readable as JSON"),
+        ("{", "line 2: not valid JSON"),
         ("[]", "line 2: expected a JSON object, found list"),
         ('{"source": "a", "source_lang": "en", "target": "b"}', "line 2: 'target_lang' is missing"),
         ('{"source": "a", "source_lang": "xx", "target": "b", "target_lang": "de"}', "line 2: 'source_lang': unknown"),
