@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -239,6 +240,10 @@ def _evaluate(
     print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
     named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
     print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
+    if config.output_path:
+        path = Path(args.output_path)
+        folder = shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
+        print(f"next       mrag-eval report {folder}    every score with its interval, by language\n")
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
             if getattr(task, "lost_headline", None) is not None]  # fmt: skip
     if lost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import typer
@@ -89,7 +90,8 @@ def _tables(results: list[Path], form: str, layout: str | None) -> str:
             return render(report_tables(layout, results), form)
         from mrag_eval.report import score_tables
 
-        return render(score_tables(results), form)
+        # a terminal's own width, 100 where there is none
+        return render(score_tables(results), form, get_terminal_size((100, 24)).columns)
 
 
 @command()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 
 from mrag_eval.core import decimal, pipe_table, score_text
 from mrag_eval.metrics import Estimate
@@ -70,19 +71,72 @@ class Table:
     margins: bool = False
 
 
-def markdown(tables: Sequence[Table]) -> str:
+def markdown(tables: Sequence[Table], width: int | None = None) -> str:
     """Return pipe tables. Blank cells are explained below each table.
 
-    ``n`` follows every figure that has one.
+    ``n`` follows every figure that has one. A table that is wider than ``width`` columns is turned, or cut into several
+    below each other, and says above them what all its rows share.
     """
     parts = []
     for table in tables:
-        head = (*table.stub, "from", *table.columns)
-        body = [[*row.labels, row.source, *(_shown(cell, table) for cell in row.cells)] for row in table.rows]
-        grid = pipe_table(head, body, "l" * (len(table.stub) + 1) + "r" * len(table.columns))
         notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
-        parts.append("\n".join([f"### {table.title}", "", grid, *(["", *notes] if notes else [])]))
+        grids = "\n\n".join(_grids(table, width))
+        parts.append("\n".join([f"### {table.title}", "", grids, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
+
+
+def _grids(table: Table, width: int | None) -> list[str]:
+    """Return the pipe table of a table, or as few as hold it within a width; of one turned, rows are columns."""
+    heads = (*table.stub, "from")
+    labels = [(*row.labels, row.source) for row in table.rows]
+    cells = [[_shown(cell, table) for cell in row.cells] for row in table.rows]
+    (whole, *others) = _blocks(heads, labels, table.columns, cells, None)
+    if width is None or len(whole.partition("\n")[0]) <= width:
+        return [whole, *others]
+    shared = [i for i, of in enumerate(zip(*labels, strict=True)) if len({*of}) == 1 and (i or len(labels) > 1)]
+    apart = [i for i in range(len(heads)) if i not in shared] or [0]
+    own = [tuple(row[i] for i in apart) for row in labels]
+    straight = _blocks([heads[i] for i in apart], own, table.columns, cells, width)
+    names = [(name,) for name in table.columns]
+    # a label may name its source
+    told = [[part for part in row[:-1] if part] + [row[-1]] * (row[-1] not in "".join(row[:-1])) for row in own]
+    turned = _blocks([""], names, [" · ".join(row) for row in told], [*zip(*cells, strict=True)], width)
+    said = [" · ".join(f"{heads[i]}: {labels[0][i]}" for i in shared)] if shared else []
+    return [*said, *min(straight, turned, key=len)]
+
+
+def _blocks(
+    stub: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    heads: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    width: int | None,
+) -> list[str]:
+    """Return pipe tables, each of the next columns that fit into a width, at least one."""
+    from rich.cells import cell_len
+
+    def taken(texts: Iterable[str]) -> int:
+        return 3 + max(map(cell_len, texts))
+
+    first = 1 + sum(taken((head, *(row[i] for row in labels))) for i, head in enumerate(stub))
+    blocks: list[list[int]] = [[]]
+    room = inf if width is None else width - first
+    left = room
+    for i, head in enumerate(heads):
+        needs = taken((head, *(row[i] for row in cells)))
+        if needs > left and blocks[-1]:
+            blocks.append([])
+            left = room
+        blocks[-1].append(i)
+        left -= needs
+    return [
+        pipe_table(
+            (*stub, *(heads[i] for i in block)),
+            [[*label, *(row[i] for i in block)] for label, row in zip(labels, cells, strict=True)],
+            "l" * len(stub) + "r" * len(block),
+        )
+        for block in blocks
+    ]
 
 
 def _shown(cell: Cell, table: Table) -> str:
@@ -104,7 +158,10 @@ def _blanks(table: Table) -> list[str]:
             if cell.value is None and cell.reason != "":
                 key = (row.labels[-1], cell.reason or "no figure")
                 where.setdefault(key, []).append(cell.task or ", ".join((*row.labels[:-1], name)))
-    return [f"{model}, blank: {'; '.join(dict.fromkeys(cells))}: {reason}" for (model, reason), cells in where.items()]
+    together: dict[tuple[str, str], list[str]] = {}
+    for (model, reason), cells in where.items():
+        together.setdefault(("; ".join(dict.fromkeys(cells)), reason), []).append(model)
+    return [f"{', '.join(models)}, blank: {cells}: {reason}" for (cells, reason), models in together.items()]
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
@@ -136,8 +193,8 @@ FORMATS: Mapping[str, Callable[[Sequence[Table]], str]] = {
 }
 
 
-def render(tables: Sequence[Table], form: str = "md") -> str:
-    """Return the tables in one of :data:`FORMATS`. Raise ConfigError for another name."""
+def render(tables: Sequence[Table], form: str = "md", width: int | None = None) -> str:
+    """Return the tables in one of :data:`FORMATS`, as text within a width. Raise ConfigError for another name."""
     if form not in FORMATS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, FORMATS)}")
-    return FORMATS[form](tables)
+    return markdown(tables, width) if form == "md" else FORMATS[form](tables)

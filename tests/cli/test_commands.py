@@ -155,7 +155,7 @@ def test_tasks_as_json_and_by_every_name() -> None:
 def test_tasks_says_that_nothing_has_that_name(cli: Run) -> None:
     for name, close in (("xrga", "xrag"), ("mrag_norga", "mrag_norag")):
         done = cli("tasks", name)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (2, "")
         assert f"no benchmark, tag or task is called '{name}'; did you mean '{close}'?" in done.stderr
     assert "mrag-eval tasks   lists the benchmarks and tags" in done.stderr
 

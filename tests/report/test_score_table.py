@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from mrag_eval import load_results
 from mrag_eval.cli import Session, app
-from mrag_eval.report import page_data
+from mrag_eval.report import Cell, Row, Table, page_data, render
 from mrag_eval.report.page._section import Listing
 from mrag_eval.report.page.sections._unscored import SECTION
 from tests.report.runs import row, write_full_run, write_run
@@ -93,9 +94,39 @@ def test_a_later_run_of_a_part_of_the_rows_does_not_replace_a_whole_one(tmp_path
 def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:
     text = _report(write_full_run(tmp_path))
     assert "### Scores by pair of languages" in text
-    assert "| task | metric | from | ar->en | en->en | zh->en |" in text
     cell = "30.0 [20.0, 50.0] (n=23)"
-    assert f"| qa_one | match | some-model | {cell} | {cell} | {cell} |" in text
+    pairs = text.partition("### Scores by pair of languages")[2]
+    # what all rows share is said above the table
+    assert pairs.lstrip().startswith("metric: match · from: some-model\n")
+    assert "| task | ar->en | en->en | zh->en |" in text
+    assert f"| qa_one | {cell} | {cell} | {cell} |" in text
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 40), (2, 9), (12, 3), (20, 24), (3, 0)])
+@pytest.mark.parametrize("width", [40, 100, 200])
+def test_a_table_keeps_every_figure_within_the_width(rows: int, columns: int, width: int) -> None:
+    """Turned or cut, each figure stands once, on the line and below the head of what it is of."""
+    names = [f"метрика{i}" for i in range(columns)]
+    made = tuple(
+        Row((f"任务{i}", "x"), "model", tuple(Cell(100.0 * i + j, None, n=1) for j in range(columns)))
+        for i in range(rows)
+    )
+    text = render([Table("t", "T", ("task", "language"), tuple(names), made, 0)], "md", width)
+    found = {}
+    for block in text.split("\n\n"):
+        lines = [line for line in block.splitlines() if line.startswith("|")]
+        assert all(cell_len(line) <= max(width, 60) for line in lines)
+        grid = [[part.strip() for part in line.strip("|").split("|")] for line in lines if "---" not in line]
+        for line in grid[1:]:
+            for head, figure in zip(grid[0], line, strict=True):
+                if "(n=1)" in figure:
+                    assert (frozenset((head, line[0])), figure) not in found.items()
+                    found[frozenset((head.split(" · ")[0], line[0].split(" · ")[0]))] = figure
+    assert len(found) == rows * columns
+    for i in range(rows):
+        for j, name in enumerate(names):
+            wanted = f"{100 * i + j} (n=1)"
+            assert wanted in (found.get(frozenset((name, f"任务{i}"))), found.get(frozenset((name, "x"))))
 
 
 @pytest.mark.parametrize("metrics", [1, 9])
