@@ -40,6 +40,9 @@ class Words:
         no: disagree.
         unsettled: begin like agreement or disagreement, and are neither.
         passage: name a passage by its number, as a citation does: "[document 1]", "(source: 2)".
+        abbreviations: before whose dot no sentence ends, without it: "Dr", "z.B"; a capital stands for itself alone.
+        ordinals: stand behind an ordinal with a dot: "3. Oktober".
+        continues: go on with a sentence behind a quotation, where no space does: "「…。」と".
     """
 
     answer: tuple[str, ...] = ()
@@ -57,6 +60,9 @@ class Words:
     no: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
     passage: tuple[str, ...] = ()
+    abbreviations: tuple[str, ...] = ()
+    ordinals: tuple[str, ...] = ()
+    continues: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

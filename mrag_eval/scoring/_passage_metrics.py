@@ -15,8 +15,10 @@ from mrag_eval.scoring._reasons import (
     NO_QUOTE,
     OTHER_LANGUAGE,
     TOO_SHORT_TO_COPY,
+    UNMARKED,
     UNREAD_CITATION,
 )
+from mrag_eval.text import sentences_marked
 
 # Places of quotes besides the passages shown: place, in words, whether more is better.
 OTHER_QUOTES: tuple[tuple[metrics.Source, str, bool | None], ...] = (
@@ -105,6 +107,8 @@ def supported(side: Literal["recall", "precision"]) -> Callable[[Sequence[Scored
         found = metrics.citation_support(row.answer, [hit.text for hit in row.passages], lang)
         if found.unread:
             return UNREAD_CITATION
+        if not sentences_marked(metrics.without_citations(row.answer, lang), lang):
+            return UNMARKED
         cited = [row.passages[number].lang for number in found.cited]
         if not all(cited):
             return NO_LANGUAGE

@@ -6,51 +6,34 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from mrag_eval.core import base_language
-from mrag_eval.text._letters import HAN_KANA
+from mrag_eval.languages import Files, files_of_languages, language
+from mrag_eval.platform import read_yaml
+from mrag_eval.text._letters import HAN_KANA, marks, unspaced_letters
 
-# Marks that always end a sentence: Sentence_Break=STerm of Unicode 17.0 (UAX #29, SentenceBreakProperty.txt), without
-# "!" and "?" (below) and the Burmese comma U+104A, which ends a phrase
-_STERM = (
-    "\u0589\u061d-\u061f\u06d4\u0700-\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104b\u1362\u1367\u1368"
-    "\u166e\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8-\u1aab\u1b4e\u1b4f\u1b5a\u1b5b\u1b5e\u1b5f"
-    "\u1b7d-\u1b7f\u1c3b\u1c3c\u1c7e\u1c7f\u203c\u203d\u2047-\u2049\u2cf9-\u2cfb\u2e2e\u2e3c\u2e53\u2e54"
-    "\u2e60\u2e61\u3002\ua4ff\ua60e\ua60f\ua6f3\ua6f7\ua876\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f"
-    "\uaaf0\uaaf1\uabeb\ufe12\ufe15\ufe16\ufe56\ufe57\uff01\uff1f\uff61"
-)
-_STERM_BEYOND = (
-    "\U00010a56\U00010a57\U00010f55-\U00010f59\U00010f86-\U00010f89\U00011047\U00011048\U000110be-\U000110c1"
-    "\U00011141-\U00011143\U000111c5\U000111c6\U000111cd\U000111de\U000111df\U00011238\U00011239"
-    "\U0001123b\U0001123c\U000112a9\U000113d4\U000113d5\U0001144b\U0001144c\U000115c2\U000115c3"
-    "\U000115c9-\U000115d7\U00011641\U00011642\U0001173c-\U0001173e\U00011944\U00011946\U00011a42\U00011a43"
-    "\U00011a9b\U00011a9c\U00011c41\U00011c42\U00011ef7\U00011ef8\U00011f43\U00011f44\U00016a6e\U00016a6f"
-    "\U00016af5\U00016b37\U00016b38\U00016b44\U00016d6e\U00016d6f\U00016e98\U0001bc9f\U0001da88"
-)
-# Marks that end a sentence only before white space, since they also occur in numbers, abbreviations and addresses:
-# "!", "?", Sentence_Break=ATerm, the ellipsis and the Greek question mark
-_OPEN = ".!?\u2024\ufe52\u2026\u037e"
-# ... and in one language: the Greek question mark as typed, and the colon that Armenians type for their full stop
-_OPEN_IN = {"el": ";", "grc": ";", "hy": ":"}
+_MARKS: dict[str, Any] = read_yaml(Path(__file__).with_name("sentence_marks.yaml"))
 # Two Ethiopic word separators are a full stop. The full-width dot is one, except in 3．14 and U．S．
 _LATIN = "A-Za-z\uff21-\uff3a\uff41-\uff5a"
 _DOUBLED = "\u1361\u1361"
 _WIDE_DOT = rf"\uff0e(?!\d)(?!(?<=[{_LATIN}]\uff0e)[{_LATIN}])"
 _LINE_BREAK = "\n\r\x85\u2028\u2029"
-# The shad ends phrases and sentences of Tibetan; Thai and Lao have no mark for either, but a space
-_PHRASE = "\u104a\u0f0d\u0f0e\u0f11"
 _SPACE_ENDS = frozenset({"th", "lo"})
-
-
-# Titles that stand before a name, and never at the end of a sentence
-_TITLES = frozenset({
-    "Dr", "Dra", "Prof", "Mr", "Mrs", "Ms", "Mx", "Mme", "Mlle", "Sr", "Sra", "Srta", "Sig", "Dott", "Hr", "Fr", "St",
-    "Ste", "Sta", "Rev", "Gen", "Col", "Capt", "Lt", "Проф", "Акад", "Ген", "Гр", "Св",
-})  # fmt: skip
-_LONGEST = 6
+# The most characters of an abbreviation
+_LONGEST = 12
+_WORD = r"[^\s\d_.·,;:!?()\[\]{}\"'«»“”„‘’‚/*…—–-]"
 _DOTS = re.compile("[.\u2024\ufe52\u2026]+")
 _BREAKS = re.compile(f"[{_LINE_BREAK}]")
-_WORD_BEFORE = re.compile(r"(?<![^\W_])[^\W\d_]+$")
+_WORD_BEFORE = re.compile(rf"(\d[ \u00a0]|(?<![^\W_]))({_WORD}+(?:[.·][ \u00a0]?{_WORD}+)*)$")
+_NEXT = re.compile(f"{_WORD}*")
+# A number in a list ("1. The mill"), and one in a date ("3. 10. 1990")
+_LISTED = re.compile(rf"[\W_]*(?:\d{{1,2}}|{_WORD})")
+_DAY = re.compile(r"(?<![^\W_])\d{1,4}$")
+_DATE = re.compile(r"\d{1,2}\.|\d{4}")
+_QUOTED = re.compile("[\"'”’」』»]$")
+_QUOTES = "「『“‘\"'"
 # Up to an opening bracket or quotation mark, or emphasis, before the next character
 _OPENED = re.compile(r"[(\[{\"'*_\u00ab\u2018\u201c\u201e\u201a]{0,3}(?=.)")
 
@@ -65,9 +48,9 @@ def _closing() -> str:
 @lru_cache(maxsize=16)
 def _pattern(language: str, phrases: bool, beyond: bool) -> re.Pattern[str]:
     # classes with characters beyond the basic plane are slow, so only texts that hold some pay for them
-    full = rf"[{_STERM}{_STERM_BEYOND if beyond else ''}{_PHRASE if phrases else ''}]"
+    full = rf"[{_MARKS['always']}{_MARKS['always_beyond'] * beyond}{_MARKS['phrases'] * phrases}]"
     unit = rf"(?:{full}|{_DOUBLED}|{_WIDE_DOT})"
-    some = _OPEN + _OPEN_IN.get(language, "")
+    some = _MARKS["before_space"] + _MARKS["in_language"].get(language, "")
     # French sets a space before closing quotes; “ and « close in German and Danish
     closing = rf"(?:[\u00a0\u202f]?[{_closing()}])*"
     closing_before_space = rf"(?:[\u00a0\u202f]?[{_closing()}\u2018\u201c\u2039\u00ab])*"
@@ -81,25 +64,56 @@ def _pattern(language: str, phrases: bool, beyond: bool) -> re.Pattern[str]:
     return re.compile("|".join(ends))
 
 
-def _goes_on(text: str, match: re.Match[str], capitals: bool) -> bool:
-    """Return whether dots and a space do not end a sentence, by the word before them and the character behind.
+@lru_cache(maxsize=64)
+def _words(lang: str, _files: Files) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...], frozenset[str]]:
+    """Return, of a language's file and English, abbreviations, words behind ordinals and quotations, and labels."""
+    known = [each for code in dict.fromkeys((lang, "en")) if (each := language(code)) is not None]
+    short = [word for each in known for word in each.words.abbreviations]
+    return (
+        frozenset(form for word in short for form in (word, word.lstrip("1"), word[0].upper() + word[1:])),
+        tuple(word for each in known for word in each.words.ordinals),
+        tuple(word for each in known for word in each.words.continues),
+        frozenset(label for each in known for row in each.labels for label in row.split()),
+    )
+
+
+def _goes_on(text: str, lang: str, start: int, match: re.Match[str], capitals: bool) -> bool:
+    """Return whether a mark does not end the sentence that begins at ``start``, by what stands around it.
 
     ``capitals``: whether the text has any, without which a lower-case letter may open a sentence.
     """
-    dots = _DOTS.match(match[0])
-    if dots is None or match.end() == len(text) or _BREAKS.search(match[0]):
+    mark, end, at = match[0], *match.span()
+    if at == len(text) or _BREAKS.search(mark):
         return False
-    at = match.end()
+    abbreviations, ordinals, continues, labels = _words(lang, files_of_languages())
+    if _QUOTED.search(mark) and text[at].isalpha():
+        # a quotation that opens a sentence has its speaker behind it
+        return text[start] in _QUOTES or text.startswith(continues, at)
+    dots, bare = _DOTS.match(mark), mark.rstrip()
     # Georgian letters are lower-case without being written in upper case
-    opened = _OPENED.match(text, at) if capitals else None
+    opened = _OPENED.match(text, at) if capitals and (dots or _QUOTED.search(bare)) else None
     if opened and (first := text[opened.end()]).islower() and first.title() != first:
         return True
-    before = _WORD_BEFORE.search(text[max(match.start() - _LONGEST, 0) : match.start()])
-    word = before[0] if before and dots[0] == match[0].rstrip() == "." else ""
+    if bare in ".．" and _LISTED.fullmatch(text, start, end):
+        label = text[end - 1]
+        return label in labels or label.isdecimal() or label.islower() or label.isupper()
+    before = text[max(end - _LONGEST, start) : end]
+    if ordinals and _DAY.search(before) and (text.startswith(ordinals, at) or _DATE.match(text, at)):
+        return bare == "."
+    found = _WORD_BEFORE.search(before)
+    if found is None or bare != ".":
+        return False
+    # of "v. Chr." both dots, and not of "5 g. Der", where it may be a unit, at the end
+    whole = re.sub(r"\s", "", found[2])
+    word, upper = re.split("[.·]", whole)[-1], text[at].isupper()
+    if f"{whole}.{_NEXT.match(text, at)[0]}" in abbreviations:  # type: ignore[index]
+        return True
+    if found[1] and upper and (len(word) <= 2 or word != whole):
+        return f"1{whole}" in abbreviations
+    named = whole in abbreviations or word in abbreviations
     if text[at].isdecimal():
-        return 0 < len(word) <= 3 and word.lower() != word.upper()
-    initial = len(word) == 1 and (word.isupper() or text[match.start() - 2 : match.start() - 1] == ".")
-    return (initial or word in _TITLES) and text[at].isupper()
+        return named or (len(word) <= 3 and word.lower() != word.upper())
+    return (named and text[at].isalpha()) or (upper and len(word) == 1 and (word.isupper() or word != whole))
 
 
 def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
@@ -107,11 +121,22 @@ def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
 
     A sentence ends at a full stop of any script (with closing quotes and brackets) or at a line break. It includes the
     white space after it. Thai and Lao have no full stop, so a line is a sentence there. A dot before a lower-case
-    letter ends none (UAX #29, rule SB8), nor does one behind an initial, a title, or up to three letters before a
-    number (``no. 5``). Known limits: other abbreviations before a capital letter (``ca. Montag``), and all of them in a
-    text without capitals.
+    letter ends none (UAX #29, rule SB8), nor does one behind an initial, an abbreviation that the language's file or
+    English has, the number of a list, an ordinal before what has one (``3. Oktober``), or up to three letters before a
+    number (``no. 5``). A quotation in Chinese or Japanese ends none if the sentence goes on behind it.
     """
     return _spans(text, lang, phrases=False)
+
+
+def sentences_marked(text: str, lang: str) -> bool:
+    """Return whether marks or lines tell the sentences of a text, and not only spaces, which also separate phrases.
+
+    Such scripts are Thai and Lao, and Khmer, Burmese and Tibetan where a sentence has no full stop.
+    """
+    space = re.compile(rf"(?:[{unspaced_letters()}\u0f00-\u0fbc][{marks()}]*) +[{unspaced_letters()}\u0f00-\u0fbc]")
+    stop = re.compile(rf"[{_MARKS['always']}{_MARKS['before_space']}][\W_]*$")
+    spans = (text[start:end] for start, end in sentence_spans(text, lang))
+    return not any(space.search(span) and not stop.search(span) for span in spans)
 
 
 def phrase_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
@@ -126,7 +151,7 @@ def _spans(text: str, lang: str, *, phrases: bool) -> Iterator[tuple[int, int]]:
     capitals = not text.islower()
     pattern = _pattern(base_language(lang), phrases, max(text, default="") > "\uffff")
     for match in pattern.finditer(text):
-        if text[start : match.end()].strip() and (phrases or not _goes_on(text, match, capitals)):
+        if text[start : match.end()].strip() and (phrases or not _goes_on(text, lang, start, match, capitals)):
             yield start, match.end()
             start = match.end()
     if text[start:].strip():
