@@ -27,9 +27,9 @@ DOCS = [
     doc("e2", "en", "Parma"),
     doc("e3", "en", "2010"),
     doc("a1", "ar", "القاهرة"),
-    # no file of Yoruba has a sentence
-    doc("y1", "yo", "Ibadan"),
-    doc("y2", "yo", "Ibadan", "Ìbàdàn"),
+    # no file of Igbo has a sentence
+    doc("y1", "ig", "Ibadan"),
+    doc("y2", "ig", "Ibadan", "Ìbàdàn"),
     # no reference
     doc("d1", "de"),
 ]
@@ -47,10 +47,10 @@ def test_answers() -> None:
     recall, match, exact = (found[name] for name in ("char3gram_recall", "match", "exact_match"))
     for by_language in (recall, match, exact):
         assert {code: own.means["bare"] for code, own in by_language.items()} == {
-            "ar": 1.0, "de": None, "en": 1.0, "ko": 1.0, "yo": 1.0
+            "ar": 1.0, "de": None, "en": 1.0, "ko": 1.0, "ig": 1.0
         }  # fmt: skip
     assert {code: own.means["sentence"] for code, own in match.items()} == {
-        "ar": 1.0, "de": None, "en": 1.0, "ko": 1.0, "yo": None
+        "ar": 1.0, "de": None, "en": 1.0, "ko": 1.0, "ig": None
     }  # fmt: skip
     # 서울 0, 이순신 1, 2010 1
     assert recall["ko"].means["sentence"] == pytest.approx(2 / 3)
@@ -58,10 +58,10 @@ def test_answers() -> None:
     assert exact["en"].means["sentence"] == 0.0
     # in Korean 2010 is 2010, the others are not; Arabic has no English row with its question
     assert match["ko"].means["english"] == pytest.approx(1 / 3)
-    # question 1 is asked in English, too: its answer Paris is no answer in Arabic or Yoruba
+    # question 1 is asked in English, too: its answer Paris is no answer in Arabic or Igbo
     assert match["ar"].means["english"] == 0.0
     assert match["en"].found["english"].reason == "the question is in English"
-    assert match["yo"].found["sentence"].reason == "no file of Yoruba has a sentence"
+    assert match["ig"].found["sentence"].reason == "no file of Igbo has a sentence"
     assert match["de"].found["bare"].reason == "the row has no reference answer"
 
 
@@ -72,7 +72,7 @@ def test_the_answers_of_other_rows() -> None:
     assert table(["match"], pair)["match"]["en"].means["other"] == 0.0
     # alone, or with rows that share a reference, there is no other answer
     found = table(["match"])["match"]
-    for code in ("ar", "yo"):
+    for code in ("ar", "ig"):
         assert found[code].found["other"].reason == "no other row in its language has another answer"
 
 

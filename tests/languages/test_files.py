@@ -79,7 +79,7 @@ def test_a_script_goes_by_its_language_where_it_is_a_usual_one() -> None:
         *("zh", "zh-Hant", "sr", "hi")
     ]
     assert language("hi-Latn") is None
-    assert language("yo") is None
+    assert language("ig") is None
     assert name_in_prompts("hi-Latn") == "Hindi in Latin script"
     with pytest.raises(ConfigError, match="no text in Hindi in Latin script"):
         system_prompts()["short_in_ul_ul"].text("hi-Latn", True)
@@ -106,17 +106,17 @@ def test_every_question_of_a_territory_has_its_places() -> None:
 
 
 def test_a_user_adds_a_language(folder: Write) -> None:
-    folder(yo=YORUBA)
-    known = language("yo")
+    folder(ig=YORUBA.replace("Yoruba", "Igbo"))
+    known = language("ig")
     assert known is not None
     assert known.words.no == ("rárá", "bẹ́ẹ̀ kọ́")
     assert known.labels == ()
-    assert "yo" in known_languages()
-    assert len(files_of_languages()["yo"]) == 1
-    said = system_prompts()["short_in_ul_ul"].text("yo", with_documents=True)
-    assert said == "Dáhùn láti inú ìwé. Dáhùn ní Yoruba."
-    with pytest.raises(ConfigError, match=r"the file of Yoruba has no text prompts\.in_language_and_names"):
-        system_prompts()["short_in_ul_ne_ul"].text("yo", with_documents=True)
+    assert "ig" in known_languages()
+    assert len(files_of_languages()["ig"]) == 1
+    said = system_prompts()["short_in_ul_ul"].text("ig", with_documents=True)
+    assert said == "Dáhùn láti inú ìwé. Dáhùn ní Igbo."
+    with pytest.raises(ConfigError, match=r"the file of Igbo has no text prompts\.in_language_and_names"):
+        system_prompts()["short_in_ul_ne_ul"].text("ig", with_documents=True)
 
 
 def test_a_user_replaces_the_keys_that_a_file_gives_and_no_others(folder: Write) -> None:
@@ -225,19 +225,19 @@ def test_a_relative_folder_starts_at_the_working_folder(tmp_path: Path, monkeypa
 def test_replies_are_read_in_the_words_of_the_users_file(folder: Write) -> None:
     from mrag_eval.metrics import declines, extract_choice, read_yes_no
 
-    reply, sorry = "A కాదు. సరైన సమాధానం B అని అనుకుంటున్నాను.", "నాకు తెలియదు."
-    assert (extract_choice(reply, 4, None, "te"), declines(sorry, "te"), read_yes_no("అవును.", "te")) == (
+    reply, sorry = "A അല്ല. ശരിയായ ഉത്തരം B ആണ്.", "എനിക്ക് അറിയില്ല."
+    assert (extract_choice(reply, 4, None, "ml"), declines(sorry, "ml"), read_yes_no("അതെ.", "ml")) == (
         None,
         False,
         None,
     )
-    folder(te=(
-        "name: Telugu\nwritten_by: a test\nwords:\n  answer: సరైన సమాధానం\n  wrong: కాదు\n"
-        "  refuses: తెలియదు\n  yes: అవును\n"
+    folder(ml=(
+        "name: Malayalam\nwritten_by: a test\nwords:\n  answer: ശരിയായ ഉത്തരം\n  wrong: അല്ല\n"
+        "  refuses: അറിയില്ല\n  yes: അതെ\n"
     ))  # fmt: skip
     _files.cache_clear()
-    assert (extract_choice(reply, 4, None, "te"), declines(sorry, "te"), read_yes_no("అవును.", "te")) == (1, True, True)
-    assert extract_choice("The answer is B.", 4, None, "te") == 1
+    assert (extract_choice(reply, 4, None, "ml"), declines(sorry, "ml"), read_yes_no("അതെ.", "ml")) == (1, True, True)
+    assert extract_choice("The answer is B.", 4, None, "ml") == 1
 
 
 def test_a_language_without_words_is_read_by_position(folder: Write) -> None:

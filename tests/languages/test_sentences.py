@@ -36,25 +36,25 @@ def test_an_answer_is_put_in_as_it_stands() -> None:
 
 @pytest.fixture
 def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's file of Yoruba, which the package has none of, without a sentence."""
+    """A user's file of Igbo, which the package has none of, without a sentence."""
     (tmp_path / "mrag.yaml").write_text(f"languages: {tmp_path / 'own'}\n", "utf-8")
     monkeypatch.setenv("MRAG_CONFIG", str(tmp_path / "mrag.yaml"))
-    file = tmp_path / "own" / "yo.yaml"
+    file = tmp_path / "own" / "ig.yaml"
     file.parent.mkdir()
-    file.write_text("name: Yoruba\nwritten_by: us\n", "utf-8")
+    file.write_text("name: Igbo\nwritten_by: us\n", "utf-8")
     return file
 
 
 def test_a_language_without_a_sentence_gets_none_and_never_english(own_file: Path) -> None:
     assert in_sentence("42", "ml") is None
-    assert in_sentence("42", "yo") is None
+    assert in_sentence("42", "ig") is None
 
 
 @pytest.mark.parametrize("sentence", ["The answer.", "{answer} is {answer}.", "The answer is {Answer}."])
 def test_a_sentence_without_one_place_for_the_answer_is_refused(own_file: Path, sentence: str) -> None:
-    own_file.write_text(f'name: Yoruba\nwritten_by: us\nsentence: "{sentence}"\n', "utf-8")
-    with pytest.raises(ConfigError, match=r"yo\.yaml: sentence: .* does not hold \{answer\} once"):
-        language("yo")
+    own_file.write_text(f'name: Igbo\nwritten_by: us\nsentence: "{sentence}"\n', "utf-8")
+    with pytest.raises(ConfigError, match=r"ig\.yaml: sentence: .* does not hold \{answer\} once"):
+        language("ig")
 
 
 def test_every_file_bears_the_code_under_which_it_is_found() -> None:
