@@ -33,6 +33,7 @@ _SENTENCE_END: Final = re.compile(
 _CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
 _BARE: Final = re.compile(r"[\W_]*")
 _CLOSED: Final = re.compile(r"[\W_]*[^\W\d_]{0,5}[\W_]*")
+_SAID: Final = re.compile(r"[)\]*_\"'»”]*\s*(?:[.,;:!?\n。，！—–-]|$)")
 _COMMA: Final = re.compile("[,、،፣/&+·・;]")
 # "Answer: A dog"
 _ARTICLE: Final = re.compile("[AEO] [a-z]")
@@ -55,6 +56,7 @@ class Sentence:
         concludes: it draws a conclusion.
         clauses: where its clauses end.
         denied: the clauses that deny something other than one of its mentions.
+        corrects: it takes back what was said before, for a mention of its own.
     """
 
     text: str
@@ -64,6 +66,7 @@ class Sentence:
     concludes: bool
     clauses: tuple[int, ...]
     denied: frozenset[int] = frozenset()
+    corrects: bool = False
 
     def clause(self, at: int) -> int:
         """Return the number of the clause at a position."""
@@ -84,12 +87,16 @@ class Sentence:
         """Return whether no more than marks and a short word stand between a mention and the end of the reply."""
         return _CLOSED.fullmatch(self.text[mention.end : mention.end + 40]) is not None
 
-    def ends_on_other(self, index: int) -> bool:
-        """Return whether it ends the reply on another option, and is not the last line of a list of options."""
+    def ends_on_other(self, index: int) -> int | None:
+        """Return the other option on which it ends the reply, unless it is the last line of a list of options.
+
+        It is :data:`SEVERAL` if the sentence does not say that it corrects what was said before.
+        """
         claim = self.claim()
         if claim is None or not claim.label or claim.index == index or not self.closed_by(claim):
-            return False
-        return not (opens_line(self.text, claim.start) and any(map(str.isalpha, self.text[claim.start + 1 :])))
+            return None
+        listed = opens_line(self.text, claim.start) and any(map(str.isalpha, self.text[claim.start + 1 :]))
+        return None if listed else claim.index if self.corrects else SEVERAL
 
     def stated(self) -> tuple[int, int | None]:
         """Return the position and the option of its last statement, which may be several options: "The answer is B"."""
@@ -157,11 +164,11 @@ class PreparedReply:
                     return position, index
         return -1, None
 
-    def ends_otherwise(self, position: int, index: int) -> bool:
-        """Return whether the reply ends on another option than the one stated at a position, in a later sentence."""
-        return (
-            bool(self._found) and self._found[0][0] > position and self._sentence(*self._found[0]).ends_on_other(index)
-        )
+    def end_behind(self, position: int, index: int) -> int:
+        """Return the option stated at a position, or what a sentence that ends the reply on another makes of it."""
+        later = self._found and self._found[0][0] > position
+        other = self._sentence(*self._found[0]).ends_on_other(index) if later else None
+        return index if other is None else other
 
     def sentences(self) -> list[Sentence]:
         """Return the sentences that name options, in their order."""
@@ -200,6 +207,15 @@ class PreparedReply:
         mentions = _connected(text, found, spans["joins"])
         sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
         _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
+        starts = [mention.start for mention in mentions]
+        for _, last in spans["corrects"]:
+            at = bisect_left(starts, last)
+            # "A, no wait, B.", and not "A, actually B is older"
+            if at < len(starts) and starts[at] - last <= _NEAR and not mentions[at].out:
+                behind = text[mentions[at].end : end]
+                sentence.corrects |= bool(_SAID.match(behind) or _CLOSED.fullmatch(behind))
+                for mention in mentions[: at * sentence.corrects]:
+                    mention.out = True
         return sentence
 
 

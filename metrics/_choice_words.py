@@ -20,7 +20,8 @@ from mrag_eval.text import NO_SPACE_SCRIPTS, script
 Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
-    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "turns", "refuses"
+    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "turns", "refuses",
+    "corrects",
 )  # fmt: skip
 # Fields whose words say nothing else, whatever they are made of: "no obstante", "or maybe".
 _HIDING: Final = ("turns", "joins")

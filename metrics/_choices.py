@@ -155,7 +155,7 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon, cut_off: 
     later = [index for at, index in structured if at > position]
     if later:
         position, said = max(structured)[0], _only(later)
-    yield SEVERAL if said is not None and reply.ends_otherwise(position, said) else said
+    yield None if said is None else reply.end_behind(position, said)
     sentences = reply.sentences()
     # without words, what a sentence says of an option is not known
     if not sentences or not words.known:
@@ -167,7 +167,8 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon, cut_off: 
     if _recites(text, mentions, n):
         return
     leading = _leading(text, mentions)
-    yield SEVERAL if leading is not None and len(sentences) > 1 and sentences[-1].ends_on_other(leading) else leading
+    other = None if leading is None or len(sentences) < 2 else sentences[-1].ends_on_other(leading)
+    yield leading if other is None else other
     if cut_off:
         return
     yield _eliminated(sentences, mentions, n)

@@ -17,7 +17,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 8
+READING_VERSION: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Words:
         wrong: rule out the label before them.
         rejects: rule out the label behind them.
         joins: connect two labels: "A or B".
+        corrects: take back what was said before: "wait", "actually", "I meant".
         turns: turn from a doubt to an answer: "I'm not sure, but", "if I had to guess".
         refuses: decline to answer.
         yes: agree.
@@ -54,6 +55,7 @@ class Words:
     wrong: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
     joins: tuple[str, ...] = ()
+    corrects: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()

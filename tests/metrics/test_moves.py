@@ -33,6 +33,11 @@ def moves(known: Language) -> Iterator[Move]:
     yield "announces", says("D"), D, False
     yield "echoes the options", "A) Oslo\nB) Praha\nC) Berlin\nD) Roma\n\n" + says("D"), D, False
     yield "corrects itself", f"{says('A')} {says('D')}", D, False
+    for word in words.corrects:
+        if not word.endswith("~"):
+            yield "corrects itself", f"{says('A')} {word}, D.", D, False
+            yield "corrects itself", f"A. {word}, D", D, False
+            yield "corrects itself", f"A, {word}, D.", D, False
     yield "thinks", f"[THINK]{says('A')}[/THINK]{says('D')}", D, False
     yield "thinks", f"{says('A')}</think>{says('D')}", D, False
     for word in words.wrong:
@@ -58,13 +63,37 @@ def moves(known: Language) -> Iterator[Move]:
 def test_a_move_is_read_alike_in_every_language(code: str) -> None:
     known = language(code)
     assert known is not None
-    assert all((known.words.turns, known.words.passage, known.words.refuses, known.words.joins, known.sentence))
+    assert all(
+        (
+            known.words.turns,
+            known.words.corrects,
+            known.words.passage,
+            known.words.refuses,
+            known.words.joins,
+            known.sentence,
+        )
+    )
     differ = []
     for move, reply, option, refused in moves(known):
         told = move not in ("refuses", "hedges") or declines(reply, code, OPTIONS) is refused
         if extract_choice(reply, 4, OPTIONS, code) != option or not told:
             differ.append((move, reply))
     assert differ == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "option"),
+    [
+        ("The answer is A. Actually, B was built earlier.", 0),
+        ("A is right, actually B is older.", 0),
+        ("The answer is A. Actually, B is wrong.", 0),
+        ("The answer is A. I mean the north.", 0),
+        ("The answer is A. No, B.", None),
+        ("I said A, but I meant D.", D),
+    ],
+)
+def test_what_is_added_corrects_nothing(reply: str, option: int | None) -> None:
+    assert extract_choice(reply, 4, OPTIONS, "en") == option
 
 
 @pytest.mark.parametrize("code", _known())
