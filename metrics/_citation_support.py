@@ -20,7 +20,7 @@ LEAST_SHARED = 0.40
 # Length of the sequences, in characters; in scripts without spaces.
 _SPACED, _UNSPACED = 4, 2
 _DIGIT = re.compile("[^\\D0-9]")
-_SPACE = re.compile(r"\s*")
+_SPACE = re.compile(r"[\s*_`]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,12 @@ def cited_statements(reply: str, lang: str) -> list[tuple[str, tuple[int, ...]]]
     explanation is read.
     """
     explained, marks = reply.partition("Explanation:")[2] or reply, citation_marks(lang)
+    if (listed := marks.sources.search(explained)) is not None:
+        explained = explained[: listed.start() + 1]
     found: list[tuple[str, tuple[int, ...]]] = []
     for start, end in sentence_spans(explained, lang):
         sentence = explained[start:end]
-        leading = 0
+        leading = len(sentence) - len(sentence.lstrip("*_`"))
         while (mark := marks.read.match(sentence, leading)) is not None:
             leading = _SPACE.match(sentence, mark.end()).end()  # type: ignore[union-attr]
         if leading and found:
@@ -165,6 +167,8 @@ def _values(text: str) -> frozenset[frozenset[str]]:
 def _cited(text: str, marks: CitationMarks) -> tuple[int, ...]:
     """Return the passages that a text cites, from 0."""
     found = [mark[0] for mark in marks.read.finditer(text)]
-    from_one = (int(digits) - 1 for mark in found if mark[0] != "<" for digits in re.findall(r"\d+", mark))
+    from_one = (
+        int(digits) - 1 for mark in found if mark[0] != "<" for digits in re.findall(r"\d+", mark.split("](")[0])
+    )
     from_zero = parse_citations(text, whole_response=True).inline
     return (*(number for number in from_one if number >= 0), *from_zero)

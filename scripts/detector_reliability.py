@@ -25,7 +25,7 @@ from mrag_eval.core import language_name, normalize_language
 from mrag_eval.languages import BANDS, RELIABILITY_FILE, band_of, reliabilities
 from mrag_eval.metrics import FastTextDetector, LanguageDetector, LinguaDetector, accepts, wilson
 from mrag_eval.metrics._language_detection import lingua_languages
-from mrag_eval.text import phrase_spans
+from mrag_eval.text import sentence_spans
 
 PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "languages.md"
 START, END = "<!-- detectors: written by scripts/detector_reliability.py -->", "<!-- end of detectors -->"
@@ -84,7 +84,7 @@ def _nomiracl(data: Path) -> Iterator[tuple[str, str]]:
 
 def _first_sentence(text: str, lang: str) -> str:
     # the beginning of some, up to an abbreviation, which adds short texts
-    start, end = next(iter(phrase_spans(text, lang)), (0, 0))
+    start, end = next(iter(sentence_spans(text, lang, phrases=True)), (0, 0))
     return text[start:end]
 
 

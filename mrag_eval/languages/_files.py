@@ -22,29 +22,7 @@ READING_VERSION: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words and phrases around an answer; a trailing ``~`` lets a word take endings.
-
-    Attributes:
-        answer: announce an answer or call it right: "the answer", "I choose", "correct".
-        concludes: open or mark a conclusion: "therefore", "that leaves".
-        tentative: mark a first thought or the opinion of others: "at first sight", "one might think".
-        option: name the label that follows: "option B".
-        option_after: name the label that precedes: "B variantı", "2번".
-        letters: letters that are words at the start of a sentence: "A good question".
-        wrong: rule out the label before them.
-        rejects: rule out the label behind them.
-        joins: connect two labels: "A or B".
-        corrects: take back what was said before: "wait", "actually", "I meant".
-        turns: turn from a doubt to an answer: "I'm not sure, but", "if I had to guess".
-        refuses: decline to answer.
-        yes: agree.
-        no: disagree.
-        unsettled: begin like agreement or disagreement, and are neither.
-        passage: name a passage by its number, as a citation does: "[document 1]", "(source: 2)".
-        abbreviations: before whose dot no sentence ends, without it: "Dr", "z.B"; a capital stands for itself alone.
-        ordinals: stand behind an ordinal with a dot: "3. Oktober".
-        continues: go on with a sentence behind a quotation, where no space does: "「…。」と".
-    """
+    """Words and phrases, told apart in ``files/en.yaml``; a trailing ``~`` lets a word take endings."""
 
     answer: tuple[str, ...] = ()
     concludes: tuple[str, ...] = ()
@@ -69,19 +47,9 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What the package knows of one language.
+    """What the package knows of one language, by the keys of its file (docs/languages.md), which is named by its code.
 
-    Attributes:
-        code: its BCP 47 code, the name of its file.
-        name: its English name, as prompts have it.
-        written_by: who wrote the file.
-        checked_by: which speakers checked it; empty if none did.
-        sentence: a plain sentence that gives an answer, which stands for ``{answer}``; empty if the file has none.
-        words: words around an answer.
-        labels: labels of options other than Latin letters, one row an order, separated by spaces; ``-`` leaves one out.
-        prompts: parts of the system prompts, by name.
-        territory: ``question`` of a territory with the places ``{territory}`` and ``{options}``, worded so that neither
-            name is declined; ``between`` two options.
+    ``labels`` are those other than Latin letters, one row an order, separated by spaces; ``-`` leaves one out.
     """
 
     code: str

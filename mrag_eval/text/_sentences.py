@@ -116,7 +116,7 @@ def _goes_on(text: str, lang: str, start: int, match: re.Match[str], capitals: b
     return (named and text[at].isalpha()) or (upper and len(word) == 1 and (word.isupper() or word != whole))
 
 
-def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
+def sentence_spans(text: str, lang: str, *, phrases: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the half-open spans of the sentences of ``text``, which cover it without gaps.
 
     A sentence ends at a full stop of any script (with closing quotes and brackets) or at a line break. It includes the
@@ -124,8 +124,19 @@ def sentence_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
     letter ends none (UAX #29, rule SB8), nor does one behind an initial, an abbreviation that the language's file or
     English has, the number of a list, an ordinal before what has one (``3. Oktober``), or up to three letters before a
     number (``no. 5``). A quotation in Chinese or Japanese ends none if the sentence goes on behind it.
+
+    With ``phrases`` it is cut also where a sentence may end: at a space in Thai and Lao, at the Tibetan shad and the
+    Burmese comma, behind an abbreviation.
     """
-    return _spans(text, lang, phrases=False)
+    start = 0
+    capitals = not text.islower()
+    pattern = _pattern(base_language(lang), phrases, max(text, default="") > "\uffff")
+    for match in pattern.finditer(text):
+        if text[start : match.end()].strip() and (phrases or not _goes_on(text, lang, start, match, capitals)):
+            yield start, match.end()
+            start = match.end()
+    if text[start:].strip():
+        yield start, len(text)
 
 
 def sentences_marked(text: str, lang: str) -> bool:
@@ -137,22 +148,3 @@ def sentences_marked(text: str, lang: str) -> bool:
     stop = re.compile(rf"[{_MARKS['always']}{_MARKS['before_space']}][\W_]*$")
     spans = (text[start:end] for start, end in sentence_spans(text, lang))
     return not any(space.search(span) and not stop.search(span) for span in spans)
-
-
-def phrase_spans(text: str, lang: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of :func:`sentence_spans`, cut also where a sentence may end: at a space in Thai and Lao, at the
-    Tibetan shad and the Burmese comma, behind an abbreviation.
-    """
-    return _spans(text, lang, phrases=True)
-
-
-def _spans(text: str, lang: str, *, phrases: bool) -> Iterator[tuple[int, int]]:
-    start = 0
-    capitals = not text.islower()
-    pattern = _pattern(base_language(lang), phrases, max(text, default="") > "\uffff")
-    for match in pattern.finditer(text):
-        if text[start : match.end()].strip() and (phrases or not _goes_on(text, lang, start, match, capitals)):
-            yield start, match.end()
-            start = match.end()
-    if text[start:].strip():
-        yield start, len(text)

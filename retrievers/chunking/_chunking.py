@@ -13,7 +13,7 @@ from mrag_eval.platform import ConfigError, CorpusError, did_you_mean
 from mrag_eval.retrievers.chunking._sentence_splitter import split_sentences
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.index._hashing import passage_id
-from mrag_eval.text import BETWEEN_WORDS, estimated_tokens, fitting_spans, phrase_spans
+from mrag_eval.text import BETWEEN_WORDS, estimated_tokens, fitting_spans, sentence_spans
 
 METHODS = ("words", "sentences", "llamaindex", "paragraphs", "none")
 
@@ -181,7 +181,7 @@ def _sentences(document: Document, size: int, count: TokenCounter) -> Iterator[s
     """Yield whole sentences up to the limit. A sentence over the limit is cut between words, a word between letters."""
     text = document.text
     start = end = used = 0
-    for low, high in phrase_spans(text, document.lang):
+    for low, high in sentence_spans(text, document.lang, phrases=True):
         tokens = count(text[low:high])
         if start < end and used + tokens > size:
             yield text[start:end].strip()

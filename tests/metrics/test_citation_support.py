@@ -222,3 +222,45 @@ def test_right_citations_are_told_from_shifted_ones_in_every_language_of_xquad(l
     assert area(cases.right, cases.wrong["other answer"]) == pytest.approx(0.5, abs=0.02)
     assert np.mean(np.asarray(cases.right) >= LEAST_SHARED) > 0.89
     assert np.mean(np.asarray(cases.wrong["shifted"]) >= LEAST_SHARED) < 0.17
+
+
+MARKS = """[1]|[1][2]|[1,2]|[1; 2]|[1-2]|[1–2]|[1〜2]|[1 and 2]|[1 & 2]|[1/2]|[1 2]|[1], [2]|(1)|(1, 2)|¹|¹²
+[^1]|[^1^]|<sup>1</sup>|{1}|{{1}}|【1】|【1†source】|［１］|[१]|[١]|(Doc 1)|[doc1]|[Document #1]
+(Source: Document 1)|(Source: [1])|(Sources: 1, 2)|[ref:1]|(see Document 1)|(see [1])
+(according to Document 1)|(Documents 1 and 2)|[Documents 1-2]|[P1]|(D1)|[cite:1,2]|[citation:1]
+\\cite{1}|[@1]|(#1)|#1|(No. 1)|[1](#doc1)|[1](http://a.org)|[[1]](http://a.org)|[[1]]|<cite>1</cite>
+<source>1</source>|[①]|①|[one]|[Document one]|⁽¹⁾|(¹)|[I]|[Document A]|(Chunk 1)|Source: 1.
+Sources: [1]|Source: Doc 1|^1|^1^|$^{1}$|`[1]`|**[1]**|(**1**)|[1 to 2]|[1..2]|「1」|《1》|〔1〕|（1）|（文档1）
+⟦1⟧|(1-2)|[1, p. 3]|(Doc 1, p. 3)|[Document: The old bridge]|(Source: The old bridge)
+[The old bridge]|[Wikipedia]"""
+
+
+@pytest.mark.parametrize("mark", MARKS.replace("\n", "|").split("|"))
+def test_whatever_cites_is_read_or_unread_and_never_counts_as_no_support(mark: str) -> None:
+    for reply in (f"{LIGHTHOUSE[:42]}{'' if mark[0] in '¹^<$⁽' else ' '}{mark}.", f"{LIGHTHOUSE[:42]}. {mark}"):
+        found = citation_support(reply, PASSAGES, "en")
+        assert found.unread or (found.recall == 1.0 and 0 in found.cited), reply
+
+
+@pytest.mark.parametrize("lang", known_languages())
+def test_numbers_are_joined_in_the_words_of_every_language(lang: str) -> None:
+    known = language(lang)
+    assert known is not None
+    for join in known.words.joins:
+        found = citation_support(f"{LIGHTHOUSE[:42]} [1 {join} 2].", PASSAGES, lang)
+        assert (found.cited, found.unread) == ({0, 1}, False), join
+
+
+def test_a_list_of_sources_behind_a_reply_is_no_statement() -> None:
+    found = citation_support(
+        f"{LIGHTHOUSE[:42]} [1].\n\n**Sources:**\n[1] The lighthouse\n[2] The harbour", PASSAGES, "en"
+    )
+    assert (found.statements, found.recall, found.unread) == (1, 1.0, False)
+
+
+@pytest.mark.parametrize(
+    "reply", ["It was lit.", "It was lit in 1841.", "It is 5 km (3 miles) long.", "It was lit (in May)."]
+)
+def test_a_reply_without_any_mark_cites_nothing(reply: str) -> None:
+    found = citation_support(reply, PASSAGES, "en")
+    assert (found.citations, found.unread) == (0, False)

@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 
 from mrag_eval.languages import known_languages, language
-from mrag_eval.text import phrase_spans, sentence_spans, sentences_marked
+from mrag_eval.text import sentence_spans, sentences_marked
 
 
 def cut(text: str, lang: str) -> list[str]:
@@ -228,7 +228,7 @@ def test_every_sentence_terminal_of_unicode_ends_a_sentence() -> None:
 
 def test_phrases() -> None:
     def phrases(text: str, lang: str) -> list[str]:
-        return [text[start:end].strip() for start, end in phrase_spans(text, lang)]
+        return [text[start:end].strip() for start, end in sentence_spans(text, lang, phrases=True)]
 
     assert phrases("สะพานเก่า แม่น้ำกว้าง", "th") == ["สะพานเก่า", "แม่น้ำกว้าง"]
     assert phrases("ຂົວເກົ່າ ແມ່ນ້ຳ", "lo") == ["ຂົວເກົ່າ", "ແມ່ນ້ຳ"]
