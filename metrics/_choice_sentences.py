@@ -215,7 +215,7 @@ class PreparedReply:
                 behind = text[mentions[at].end : end]
                 sentence.corrects |= bool(_SAID.match(behind) or _CLOSED.fullmatch(behind))
                 for mention in mentions[: at * sentence.corrects]:
-                    mention.out = True
+                    mention.out |= mention.index != mentions[at].index
         return sentence
 
 

@@ -92,14 +92,16 @@ def extract_choice(
 def declines(text: str, lang: str | None = None, options: Sequence[str] = ()) -> bool:
     """Return whether a text declines to answer, in words of its language or of English.
 
-    A text that names two options before it says so weighs them up, and one that calls two right gives two answers:
-    neither declines.
+    A text that names two options before it says so weighs them up, one that calls two right gives two answers, and one
+    that chooses an option answers: none of them declines.
 
     Args:
         text: the model's answer.
         lang: its language (BCP 47); None for English.
         options: texts of the options; without them only labels are found.
     """
+    if 1 <= len(options) <= 26 and extract_choice(text, len(options), options, lang) is not None:
+        return False
     prepared = unicodedata.normalize("NFKC", text).replace("’", "'")
     reply = PreparedReply(prepared, len(options) or _LABELS, [plain_text(option) for option in options], lexicon(lang))
     said = reply.stated()[1]
