@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, normal, starts_word
+from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside, normal, starts_word
 from mrag_eval.metrics._word_edges import within
 from mrag_eval.text import NO_SPACE_SCRIPTS, marks, script
 
@@ -20,6 +20,7 @@ _CASED: Final = r"A-Za-z0-9_\u00c0-\u02af\u0370-\u052f\u1e00-\u1fff"
 _OPENERS: Final = frozenset("⟦([{*_«\"“„「『【<`'")
 # Letters of scripts that stand next to each other without a space, as in Japanese.
 _LETTERS: Final = {"Hani": "[\u3400-\u9fff]", "Hira": "[\u3040-\u309f]", "Kana": "[\u30a0-\u30ff]"}
+_LABEL_BEHIND: Final = re.compile(r"\s[A-Z](?!\w)")
 _DOTS: Final = frozenset(".:、")
 # Marks between a label and the word that announces it.
 _LEFT: Final = frozenset(" *_(:#\"'“«\n：")
@@ -96,6 +97,9 @@ def found_labels(
         if label.isdecimal():
             if text[start - 1 : start] == "⟦" or named or (announced and ":" in text[before:start]):
                 yield Mention(int(label) - 1 if int(label) else n, start, end, label=True)
+            continue
+        # in Hungarian "a B" is B, and "a helyes" announces
+        if inside(announcements, start) or (label.islower() and _LABEL_BEHIND.match(text, end)):
             continue
         local = words.labels.get(label)
         index = ord(label.upper()) - 65 if local is None else local

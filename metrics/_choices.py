@@ -55,11 +55,9 @@ def extract_choice(
 ) -> int | None:
     """Return the 0-based index of the option that a reply chooses, or None if it chooses none or several.
 
-    The first of these that says something decides: the reply as a whole, if it is a label or an option's text; the last
-    structured form or statement (``{"answer_choice": "B"}``, ``\\boxed{B}``, ``Answer: B``, ``B is correct``); a list
-    with marks (✅, ❌); a label that opens the reply; elimination; the only option in the last sentence that names one,
-    else in the first, unless the reply declines. A reply that states an option, or opens with one, and ends on the
-    label of another (``Answer: A. No, B.``) gives None.
+    A label or text alone decides, else the last statement (``Answer: B``, ``\\boxed{B}``), else where the label stands
+    (docs/languages.md has the order). A reply that states an option and ends on the label of another (``Answer: A. No,
+    B.``) gives None, unless it corrects itself (``Wait, B.``).
 
     Options that the words around them rule out or only weigh (``not A``, ``A deyil``, ``at first sight A``) do not
     count. Two options proposed at once (``A or B``) give None, as does a letter beyond ``n_choices``. Labels are A, B,

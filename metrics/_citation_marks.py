@@ -60,7 +60,7 @@ def _marks(lang: str, _files: Files) -> CitationMarks:
     other = (
         rf"[\[［【] ?{several} ?[\]］】]|< ?doc ?{several} ?>|【[\d:]{{1,9}}†[^】\n]{{0,80}}】"
         rf"|<sup>\W{{0,2}}\d{{1,3}}(?:, ?\d{{1,3}})*\W{{0,2}}</sup>"
-        rf"|(?:(?<=[^\W\d]{{3}})|(?<=[^\W\d]{{3}}[.,;:!?»”\"])){_SUPERSCRIPT}+"
+        rf"|(?:(?<=[^\W\d]{{3}})|(?<=[^\W\d]{{3}}[.,;:!?»”\"])|(?<=[.!?] )){_SUPERSCRIPT}+"
     )
     return CitationMarks(
         re.compile(read, re.IGNORECASE),

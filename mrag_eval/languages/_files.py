@@ -47,10 +47,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What the package knows of one language, by the keys of its file (docs/languages.md), which is named by its code.
-
-    ``labels`` are those other than Latin letters, one row an order, separated by spaces; ``-`` leaves one out.
-    """
+    """What the package knows of one language, by the keys of its file (docs/languages.md), which is named by its code."""
 
     code: str
     name: str

@@ -94,9 +94,9 @@ def _goes_on(text: str, lang: str, start: int, match: re.Match[str], capitals: b
     opened = _OPENED.match(text, at) if capitals and (dots or _QUOTED.search(bare)) else None
     if opened and (first := text[opened.end()]).islower() and first.title() != first:
         return True
-    if bare in ".．" and _LISTED.fullmatch(text, start, end):
-        label = text[end - 1]
-        return label in labels or label.isdecimal() or label.islower() or label.isupper()
+    label = text[end - 1] if bare in ".．" and _LISTED.fullmatch(text, start, end) else " "
+    if label in labels or label.isdecimal() or label.lower() != label.upper():
+        return True
     before = text[max(end - _LONGEST, start) : end]
     if ordinals and _DAY.search(before) and (text.startswith(ordinals, at) or _DATE.match(text, at)):
         return bare == "."
