@@ -47,7 +47,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What the package knows of one language, by the keys of its file (docs/languages.md), which is named by its code."""
+    """What the package knows of one language, by the keys of its file (docs/languages.md), which bears its code."""
 
     code: str
     name: str
