@@ -166,9 +166,9 @@ def test_what_a_file_says_is_hashed_and_who_wrote_it_is_not(folder: Write) -> No
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        ("yo", "name: Yoruba\n", "yo.yaml: the key 'written_by' is missing"),
-        ("yo", "written_by: me\n", "yo.yaml: the key 'name' is missing"),
-        ("yo", "", "yo.yaml: the key 'name' is missing"),
+        ("ig", "name: Igbo\n", "ig.yaml: the key 'written_by' is missing"),
+        ("ig", "written_by: me\n", "ig.yaml: the key 'name' is missing"),
+        ("ig", "", "ig.yaml: the key 'name' is missing"),
         ("yo", f"{YORUBA}lables: [a b]\n", "yo.yaml: unknown key 'lables'; did you mean 'labels'?"),
         ("de", "words: {jes: [ja]}\n", "de.yaml: words: unknown key 'jes'; did you mean 'yes'?"),
         ("de", "prompts: {with_docs: x}\n", "de.yaml: prompts: unknown key 'with_docs'"),

@@ -333,23 +333,25 @@ def test_marks_in_one_line_are_each_of_their_option(reply: str, expected: int | 
     assert extract_choice(reply, 4, ["tea", "coffee", "milk", "juice"], "en") == expected
 
 
-# A language, and what follows a statement of A.
-CORRECTIONS = [
+# A language, and what follows a statement of A: with a word that takes it back, and without.
+TAKEN_BACK = [
     ("en", "The answer is A. Wait, actually it's B."),
     ("en", "Answer: A\n\nCorrection: B"),
+    ("en", "(A) bread. Actually, (B) eggs."),
+    ("de", "Die Antwort ist A. Moment, es ist doch B."),
+    ("es", "La respuesta es A. Perdón, es B."),
+    ("fr", "La réponse est A. Non, en fait c'est B."),
+    ("ja", "答えはAです。いや、Bです。"),
+    ("ar", "الإجابة هي A. عفواً، بل هي B."),
+]
+CORRECTIONS = [
     ("en", "Answer: A\nWait, I misread the text.\nB"),
     ("en", '{"answer_choice": "A"}\nNo, it is B.'),
     ("en", "\\boxed{A}\n\n**B**"),
     ("en", "Answer: A. Hmm, (B) eggs."),
-    ("en", "(A) bread. Actually, (B) eggs."),
     ("en", "A) bread\nB"),
-    ("de", "Die Antwort ist A. Moment, es ist doch B."),
-    ("es", "La respuesta es A. Perdón, es B."),
-    ("fr", "La réponse est A. Non, en fait c'est B."),
     ("ru", "Ответ: A. Нет, всё-таки B."),
-    ("ja", "答えはAです。いや、Bです。"),
     ("ko", "정답은 A입니다. 아니, B입니다."),
-    ("ar", "الإجابة هي A. عفواً، بل هي B."),
     ("hi", "उत्तर A है। नहीं, B है।"),
 ]
 
@@ -357,6 +359,12 @@ CORRECTIONS = [
 @pytest.mark.parametrize(("lang", "reply"), CORRECTIONS)
 def test_a_reply_that_ends_on_another_label_than_it_stated_is_unread(lang: str, reply: str) -> None:
     assert extract_choice(reply, 4, OPTIONS, lang) is None
+    assert extract_choice(reply.replace("B", "A"), 4, ["eggs", "bread", "porridge", "rice"], lang) == 0
+
+
+@pytest.mark.parametrize(("lang", "reply"), TAKEN_BACK)
+def test_a_reply_that_takes_back_what_it_stated_chooses_the_label_on_which_it_ends(lang: str, reply: str) -> None:
+    assert extract_choice(reply, 4, OPTIONS, lang) == 1
     assert extract_choice(reply.replace("B", "A"), 4, ["eggs", "bread", "porridge", "rice"], lang) == 0
 
 

@@ -237,7 +237,8 @@ Sources: [1]|Source: Doc 1|^1|^1^|$^{1}$|`[1]`|**[1]**|(**1**)|[1 to 2]|[1..2]|�
 
 @pytest.mark.parametrize("mark", MARKS.replace("\n", "|").split("|"))
 def test_whatever_cites_is_read_or_unread_and_never_counts_as_no_support(mark: str) -> None:
-    for reply in (f"{LIGHTHOUSE[:42]}{'' if mark[0] in '¹^<$⁽' else ' '}{mark}.", f"{LIGHTHOUSE[:42]}. {mark}"):
+    said = LIGHTHOUSE.partition(" Brandt")[0]
+    for reply in (f"{said}{'' if mark[0] in '¹^<$⁽' else ' '}{mark}.", f"{said}. {mark}"):
         found = citation_support(reply, PASSAGES, "en")
         assert found.unread or (found.recall == 1.0 and 0 in found.cited), reply
 
