@@ -10,11 +10,13 @@ import importlib
 import importlib.util
 import inspect
 import marshal
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -151,7 +153,10 @@ def code_beside(file: Path | None) -> dict[str, str] | None:
     folder = file.resolve().parent
     installed = [Path(get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
     loaded = ((name, getattr(module, "__file__", None)) for name, module in [*sys.modules.items()])
-    left = [file, *(Path(place) for name, place in loaded if place and name.partition(".")[0] != _OWN_PACKAGE)]
+    # thousands of modules lie in hundreds of folders, and to resolve a path asks the disk
+    within = cache(lambda home: Path(home).resolve().is_relative_to(folder))
+    places = (place for name, place in loaded if place and name.partition(".")[0] != _OWN_PACKAGE)
+    left = [file, *(Path(place) for place in places if within(os.path.dirname(place)))]
     found: dict[str, str] = {}
     while left:
         path = left.pop().resolve()

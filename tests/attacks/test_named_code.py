@@ -99,6 +99,7 @@ def read(arguments: list[str]) -> None:
     close_stores()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_there")
 def test_no_key_of_results_that_are_read_back_runs_code(received: Path) -> None:
     """Walk over every key of a result file: what repeats the run, verifies it or compares it with its task."""
@@ -150,6 +151,7 @@ def test_no_reader_of_results_runs_code(command: str, received: Path) -> None:
         path.write_text(text, "utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_there")
 def test_no_key_of_a_run_folder_runs_code(received: Path, tmp_path: Path) -> None:
     """Walk over the manifest of rows that somebody retrieved, and over the first row, while a task takes them."""
@@ -241,6 +243,7 @@ def test_what_is_read_back_imports_nothing(name: str) -> None:
     assert not Path("imported").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_there")
 def test_nothing_received_runs_until_it_is_trusted(received: Path) -> None:
     """The whole command, in a process of its own: refused, and run once the user says so."""
@@ -275,6 +278,7 @@ def test_no_key_of_a_service_file_runs_code(key: str, received: Path) -> None:
             assert not Path("imported").exists(), (key, value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_there")
 def test_no_key_of_samples_runs_code(received: Path) -> None:
     """Walk over every key of the first sample, with what reads samples again: tables, checks, judges and labels."""
@@ -300,6 +304,7 @@ def test_no_key_of_samples_runs_code(received: Path) -> None:
     assert not Path("imported").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_there")
 def test_no_key_of_an_index_runs_code(tmp_path: Path) -> None:
     """Walk over every key of the manifest of an index, which is opened and searched."""

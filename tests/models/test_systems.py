@@ -154,7 +154,7 @@ def test_what_was_loaded_by_a_computed_name_is_part_of_it(tmp_path: Path, monkey
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     (tmp_path / "computed_part.py").write_text("A = 'a'\n", "utf-8")
     text = "import importlib\nPART = importlib.import_module('_'.join(('computed', 'part')))\n"
-    (tmp_path / "computes.py").write_text(text, "utf-8")
+    (tmp_path / "computes.py").write_text(f"{text}def ask(q):\n    return PART.A\n", "utf-8")
     assert {*(system_of(system=f"{tmp_path}/computes.py:ask").code or {})} == {"computes.py", "computed_part.py"}
 
 

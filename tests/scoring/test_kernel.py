@@ -332,7 +332,8 @@ def test_of_labels_that_abstained_the_reason_is_kept_and_the_failure_has_the_wor
 def calls(name: str) -> Iterator[tuple[str, int]]:
     for folder in ("mrag_eval", "metrics", "retrievers"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            text = path.read_text("utf-8")
+            for node in ast.walk(ast.parse(text)) if name in text else ():
                 called = node.func if isinstance(node, ast.Call) else None
                 if name in (getattr(called, "id", None), getattr(called, "attr", None)):
                     yield path.relative_to(ROOT).as_posix(), node.lineno
