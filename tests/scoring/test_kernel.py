@@ -33,7 +33,7 @@ from mrag_eval.core import (
 from mrag_eval.judging import Decided, Panel, Recount
 from mrag_eval.platform import DataError
 from mrag_eval.report import Sample, read_results, read_samples, verify
-from mrag_eval.scoring import Given, Missing, Read, RowRecord, Rules, read, records, row_scores
+from mrag_eval.scoring import Given, Missing, Read, RowRecord, Rules, read, records, row_scores, with_claims
 from tests.worlds.judges import ScriptedJudge, supports
 from tests.worlds.small import ScriptedLM
 
@@ -245,6 +245,22 @@ def test_a_relevant_passage_is_counted_where_it_was_found_and_where_it_was_kept(
     assert (record.retrieved, record.kept) == counted
 
 
+@pytest.mark.parametrize(
+    ("second", "recorded"),
+    [
+        (None, None),
+        (Reranking(()), None),
+        (Reranking((), "timeout"), (0, "timeout")),
+        (Reranking((), None, 3), (3, None)),
+    ],
+)
+def test_a_second_stage_is_recorded_where_it_asked_or_failed(second: Reranking | None, recorded: Any) -> None:
+    found = Retrieved((TOWER,), (Ranked("p", "d", "de", 1.0),), {"de": 1}, reranked=second)
+    one = read(Given(RagDoc("r", "?", "de", ("Kiel",)), found, ModelReply("Kiel")), Rules())
+    (record,) = records([one], [one.row], Rules())
+    assert (None if record.rerank is None else (record.rerank.lists, record.rerank.fault)) == recorded
+
+
 # ------------------------------------------------------------------ what is decided
 
 
@@ -324,6 +340,14 @@ def test_of_labels_that_abstained_the_reason_is_kept_and_the_failure_has_the_wor
     assert row.labels is not None
     assert row.labels.votes == {"j1": (1,), "j2": "timeout", "j3": "timeout"}
     assert row.labels.fault == "relevance: no majority: 2 of 3 judges gave no verdict"
+
+
+def test_claims_that_were_judged_before_leave_nothing_behind() -> None:
+    one = read(Given(RagDoc("r", "?", "de", ("Kiel",)), Retrieved((TOWER,)), ModelReply("Kiel")), Rules())
+    (plain,) = records([one], [one.row], Rules())
+    judged = with_claims(plain, DECIDED.claims, (TOWER,))
+    assert judged.cell == {**plain.cell, "answer_evidence": "de->de"}
+    assert with_claims(judged, None, (TOWER,)) == with_claims(plain, None, (TOWER,)) == plain
 
 
 # ------------------------------------------------------------------ sources
