@@ -266,7 +266,7 @@ CHOICES = [
     Case("trace 99 loop", ["99"]),
     Case("trace qa_one-0 full", ["full", "coral"]),
     Case("rerun", ["results"]),
-    Case("tasks nope-such-task", ["nope-such-task"], code=1),
+    Case("tasks nope-such-task", ["nope-such-task"]),
     Case("tasks --folder nope", ["--folder", "nope"]),
     Case("tasks --folder nope --check", ["--folder", "nope"]),
     Case("tasks --folder nope --json", ["--folder", "nope"]),
