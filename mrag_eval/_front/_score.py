@@ -127,6 +127,7 @@ def score(
     """
     from mrag_eval.controls import ControlPool, ControlRule, reply_controls
     from mrag_eval.datasets import Benchmark, english_answers, with_absent
+    from mrag_eval.planning import unsupported
     from mrag_eval.scoring import check_task_scores, summarize, tell_failures
 
     if isinstance(rows, Survey):
@@ -161,6 +162,8 @@ def score(
         marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
+    for line in unsupported((doc.query_lang for doc in docs if UNSURE_LANGUAGE not in doc.extra), names):
+        log.warning("%s: %s", found.log.name, line)
     checker = models.load_checker(by) if isinstance(by, Grounded) else None
     panel = judging.build_panel(judge) if by_panel else None
     if panel is None and by_panel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,7 @@ def languages(
     asked = [normalize_language(code) for code in codes or ()] + (_of_tasks(tasks, include_path) if tasks else [])
     found = {code: language_support(code) for code in dict.fromkeys(asked or known_languages())}
     if as_json:
-        content = {code: [piece.as_dict() for piece in pieces] for code, pieces in found.items()}
+        content = {code: [asdict(piece) for piece in pieces] for code, pieces in found.items()}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     elif len(found) == 1:
         typer.echo(one_language(*next(iter(found.items()))))

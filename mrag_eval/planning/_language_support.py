@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Final
+from collections.abc import Callable, Collection, Container, Iterable
+from dataclasses import dataclass, fields
+from typing import Final
 
-from mrag_eval.config import CorrectLanguage, TaskBlocks
+from mrag_eval.config import CorrectLanguage
 from mrag_eval.core import NO_SPACES, base_language, language_scripts, normalize_language
 from mrag_eval.languages import (
     BANDS,
@@ -50,10 +50,6 @@ class Piece:
     ok: bool | None
     fix: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return asdict(self)
-
 
 def language_support(
     code: str, setting: CorrectLanguage | None = None, pieces: Container[str] | None = None
@@ -78,14 +74,14 @@ def language_support(
     return [piece for piece in found if pieces is None or piece.name in pieces]
 
 
-def unsupported(codes: Iterable[str], blocks: TaskBlocks) -> list[str]:
-    """Return a line for each piece that a task's metrics need and some of its languages lack."""
-    needed = {name for name, metrics in _READ_BY.items() if metrics & {*blocks.metrics}}
-    if blocks.retrieval.searches and blocks.retrieval.stem:
-        needed.add("stems")
+def unsupported(
+    codes: Iterable[str], metrics: Collection[str], setting: CorrectLanguage | None = None, *, stems: bool = False
+) -> list[str]:
+    """Return a line for each piece that metrics, or a search by stems, need and some languages lack."""
+    needed = {name for name, own in _READ_BY.items() if own & {*metrics}} | ({"stems"} if stems else set())
     found: dict[tuple[str, str, str], list[str]] = {}
     for code in sorted({normalize_language(code) for code in codes}):
-        for piece in language_support(code, blocks.judge.correct_language, needed) if needed else ():
+        for piece in language_support(code, setting, needed) if needed else ():
             if piece.ok is not True:
                 found.setdefault((piece.name, piece.what, piece.fix), []).append(code)
     told = ((f"{name} for {', '.join(own)}: {what}", fix) for (name, what, fix), own in found.items())

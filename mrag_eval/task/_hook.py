@@ -220,9 +220,10 @@ class RagTask(HarnessTask):
         if unchecked:
             parts.append("prompts not checked against a context length")
         log.info("[%s] %s", self._name, " · ".join([*parts, *self.benchmark.notes]))
-        for line in unsupported((doc.query_lang for doc in self._supply.docs.values()), self.blocks):
+        retrieval, asked = self.blocks.retrieval, (doc.query_lang for doc in self._supply.docs.values())
+        stems, setting = retrieval.searches and bool(retrieval.stem), self.blocks.judge.correct_language
+        for line in unsupported(asked, self.blocks.metrics, setting, stems=stems):
             log.warning("[%s] %s", self._name, line)
-        retrieval = self.blocks.retrieval
         if retrieval.searches and 0 < retrieval.rerank_depth <= retrieval.k:
             log.warning(
                 "[%s] the reranker orders the %d passages that are shown anyway; to choose them from more, "

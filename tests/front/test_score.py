@@ -429,6 +429,11 @@ def test_a_language_that_is_not_relied_on_leaves_its_metrics_unscored() -> None:
     assert "refused" in found(score(rows, lang="ig"))["1"]["unscored"]
 
 
+def test_what_a_run_says_of_languages_is_said_of_a_log(caplog: pytest.LogCaptureFixture) -> None:
+    score([{"query": "q?", "reply": "The lighthouse was built in 1841 by the council."}], lang="ml")
+    assert "detector for ml: the reliability of lid.176 is not measured" in caplog.text
+
+
 def test_no_metric_fails_on_a_row_of_a_log() -> None:
     names = [name for name in METRICS if not judged_metrics([name]) and "translated" not in name]
     names = [name for name in names if name not in ("language_check", *GROUNDED)]

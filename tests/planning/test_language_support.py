@@ -67,7 +67,8 @@ def test_the_settings_of_detectors_are_followed() -> None:
 def test_a_run_has_one_line_for_each_piece_that_its_metrics_need() -> None:
     def lines(codes: list[str], **blocks: object) -> list[str]:
         config = {"task": "t", "retrieval": {"mode": "no_ir"}, "data": {"benchmark": "jsonl"}, **blocks}
-        return unsupported(codes, split_config(config, METRIC_NAMES)[1])
+        blocks = split_config(config, METRIC_NAMES)[1]
+        return unsupported(codes, blocks.metrics, blocks.judge.correct_language)
 
     assert lines(["yo", "su", "de"], metrics=["match"]) == []
     assert lines(["de", "en"], metrics=["correct_language", "acc", "yes_no"]) == []
