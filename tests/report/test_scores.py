@@ -99,6 +99,17 @@ def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) 
     )
 
 
+def test_the_groups_of_many_tasks_are_one_remark(tmp_path: Path) -> None:
+    config = {}
+    for size in (2, 4, 5):
+        rows = [row(i, group=f"g{i // size}", acc=float(i < 10)) for i in range(20)]
+        records = [RowRecord(r["row"], r["cell"], r["values"], group=r["group"]) for r in rows]
+        config[f"qa{size}"] = (rows, {"scores": to_json(summarize(records))})
+    folders = [write_run(tmp_path / name, {name: rows}, config=of) for name, (rows, of) in config.items()]
+    (note,) = (note for note in score_table(folders).notes if "resampled" in note)
+    assert note.startswith("3 tasks: rows of 4 to 10 groups were resampled together; design effect ")
+
+
 def test_rows_that_count_for_another_rate_are_in_no_bound(tmp_path: Path) -> None:
     """One error in four rows, one row without a verdict, and six rows with no answer: bounds are 1/5 and 2/5."""
     rows = [row(i, abstention_error=float(i < 1)) for i in range(4)]

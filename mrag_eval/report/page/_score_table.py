@@ -157,21 +157,28 @@ def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
 
 def _notes(scores: Iterable[Score]) -> Iterator[str]:
     """Yield what grouped rows are worth, once a task, and what unscored rows could change, for each score."""
-    effects: dict[tuple[str, str], list[float]] = {}
+    grouped: dict[str, tuple[list[int], list[float]]] = {}
     for score in scores:
         where = f"{score.model}, {score.task}"
         if score.groups is not None:
-            known = effects.setdefault((where, f"{score.groups:,} groups"), [])
-            known += [] if score.design_effect is None else [score.design_effect]
+            sizes, effects = grouped.setdefault(where, ([], []))
+            sizes.append(score.groups)
+            effects += [] if score.design_effect is None else [score.design_effect]
         if score.worst_case is not None and score.value is not None:
             yield (
                 f"{where}, {score.metric}: {score.unscored}; with all of them wrong {points(score.worst_case)}, "
                 f"with all of them right {points(score.best_case)}"
                 + ("" if score.no_headline is None else f"; no headline and no rank: {score.no_headline}")
             )
-    for (where, groups), known in effects.items():
-        ends = dict.fromkeys(decimal(end) for end in (min(known), max(known))) if known else ("not known",)
-        yield f"{where}: rows of {groups} were resampled together; design effect {' to '.join(ends)}"
+    if len(grouped) > 2:
+        # a line for each task would hide the other remarks
+        every = [*grouped.values()]
+        all_of = ([one for known, _ in every for one in known], [one for _, known in every for one in known])
+        grouped = {f"{len(grouped)} tasks": all_of}
+    for where, (sizes, effects) in grouped.items():
+        ends = " to ".join(dict.fromkeys(f"{size:,}" for size in (min(sizes), max(sizes))))
+        told = " to ".join(dict.fromkeys(decimal(end) for end in (min(effects), max(effects)))) if effects else ""
+        yield f"{where}: rows of {ends} groups were resampled together; design effect {told or 'not known'}"
 
 
 def _cell(score: Score | None, task: str, metric: str) -> Cell:
