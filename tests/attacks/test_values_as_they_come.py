@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mrag_eval.datasets import as_question, load_benchmark, log_rows, read_judgements
+from mrag_eval.models.translate._table import load_table
 from mrag_eval.platform import MragError, read_sheet
 from mrag_eval.retrieval import read_run
 from mrag_eval.retrieval.sources._ctxs_file import read_ctxs
@@ -91,6 +92,7 @@ QUESTION = {
 DOCUMENT = {"id": '"d1"', "lang": '"en"', "text": '"Built in 1841."', "title": '"Bridge"', "doc_id": '"d"'}
 JUDGED = {"query-id": '"q1"', "corpus-id": '"d1"', "score": "1", "note": '"unread"'}
 SHEET = {"id": '"q1"', "label": '"yes"', "note": '"unread"'}
+PAIR = {"source": '"Bridge"', "source_lang": '"en"', "target": '"Brücke"', "target_lang": '"de"', "note": '"unread"'}
 FOUND = {"id": '"q1"', "query": '"When?"', "ctxs": '[{"id": "d1", "text": "Built.", "title": "T", "lang": "en"}]'}
 
 # Reader -> the ending of its file, how a record is written, how it is read, the record, its unread fields.
@@ -104,6 +106,7 @@ READERS: dict[str, tuple[str, Callable[[Any], str], Callable[[Path], list[Any]],
     "corpus": ("jsonl", in_lines, lambda path: [*read_corpus(path)], DOCUMENT, {"doc_id"}),
     "judgements, lines": ("jsonl", in_lines, lambda path: [read_judgements(path)], JUDGED, {"note"}),
     "labels, CSV": ("csv", in_table(","), read_labels, SHEET, {"note"}),
+    "translations": ("jsonl", in_lines, lambda path: [dict(load_table(path))], PAIR, {"note"}),
     "contexts": ("jsonl", in_lines, lambda path: [read_ctxs(path, 5, None).asked], FOUND, set()),
 }
 

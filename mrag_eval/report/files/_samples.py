@@ -17,6 +17,7 @@ from mrag_eval.platform import (
     hidden,
     json_value,
     names_of_models,
+    readable,
     regular,
     task_and_date,
     with_names_of_one_line,
@@ -106,38 +107,30 @@ def scored_samples(path: Path) -> ScoredSamples:
     return reading.scored[path.absolute()]
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file, of which a sample may hold characters that end one elsewhere."""
-    try:
-        with regular(path).open(encoding="utf-8", newline="\n") as file:
-            yield from file
-    except (OSError, UnicodeDecodeError) as err:
-        raise DataError(f"{path}: cannot be read ({err})", "name a samples_*.jsonl of a run") from None
-
-
 def _read(path: Path) -> list[Sample]:
     samples: list[Sample] = []
-    for number, line in enumerate(_lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            sample = with_names_of_one_line(json_value(line, lax="all"))
-        except ValueError:
-            raise DataError(
-                f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"
-            ) from None
-        if not isinstance(sample, dict) or not isinstance(sample.get("rows"), dict) or "row" not in sample["rows"]:
-            raise DataError(
-                f"{where}: not a scored sample of one of our tasks",
-                "run with --log_samples --output_path FOLDER, without --predict_only",
-            )
-        key = _misshapen(sample)
-        if key is not None:
-            raise DataError(
-                f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
-            )
-        samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample, where))
+    # a sample may hold characters that end a line elsewhere
+    with readable(path, "name a samples_*.jsonl of a run"), regular(path).open(encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            try:
+                sample = with_names_of_one_line(json_value(line, lax="all"))
+            except ValueError:
+                raise DataError(
+                    f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"
+                ) from None
+            if not isinstance(sample, dict) or not isinstance(sample.get("rows"), dict) or "row" not in sample["rows"]:
+                raise DataError(
+                    f"{where}: not a scored sample of one of our tasks",
+                    "run with --log_samples --output_path FOLDER, without --predict_only",
+                )
+            if (key := _misshapen(sample)) is not None:
+                raise DataError(
+                    f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
+                )
+            samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample, where))
     if not samples:
         raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
     return samples
