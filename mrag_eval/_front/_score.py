@@ -202,7 +202,7 @@ class _Lines:
 
     Attributes:
         records: those of the rows so far, without texts.
-        hashes: of the harness's three hashes of every row so far.
+        hashes: of the harness's three hashes of every row so far. said: of the replies and the ids of the passages.
     """
 
     found: Survey
@@ -218,6 +218,7 @@ class _Lines:
     panel: Panel | None = None
     records: list[RowRecord] = field(default_factory=list)
     hashes: Any = field(default_factory=sha256)
+    said: Any = field(default_factory=sha256)
 
     @property
     def breakdowns(self) -> tuple[str, ...]:
@@ -248,7 +249,7 @@ class _Lines:
         }
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self.records, self.hashes = [], sha256()
+        self.records, self.hashes, self.said = [], sha256(), sha256()
         from mrag_eval.scoring import Rules
 
         elsewhere = quotes_elsewhere(self.found) if any("quote" in name for name in self.names) else frozenset()
@@ -312,12 +313,14 @@ class _Lines:
         """Return a sample as the harness writes it. What the system was prompted with is not known."""
         # The harness makes samples and results inside its evaluator, of rows that are all in memory, and the standard
         # library's json with an indent, which hashes need, takes twice as long as `_indented`: neither suits a log.
+        from mrag_eval.retrieval import said_text
         from mrag_eval.scoring import reference_of
 
         target, prompt = reference_of(doc), None
         texts = {"doc_hash": _indented(doc), "prompt_hash": json.dumps(prompt), "target_hash": target}
         hashes = {key: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for key, text in texts.items()}
         self.hashes.update("".join(hashes.values()).encode())
+        self.said.update(said_text(doc, reply).encode())
         return {
             "doc_id": len(self.records) - 1,
             "doc": doc,
@@ -406,7 +409,8 @@ def _measured(lines: _Lines) -> Measurement:
     ids = sorted(docs)
     return Measurement(
         lines.task,
-        subject={"transport": outcome.pop("transport")},
+        # two logs under one name are two systems
+        subject={"transport": outcome.pop("transport"), "log": lines.said.hexdigest()},
         setting={
             "replies": "given",
             "languages": "detected where not given" if found.counts["detected"] else "given",

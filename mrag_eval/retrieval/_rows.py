@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -301,6 +302,11 @@ class TaskRows:
         if self.translator is not None and (not shares or self.translator.counts):
             shares = [self.translator.as_dict(), *shares]
         return models.total_counts(shares)
+
+
+def said_text(doc: Mapping[str, Any], reply: str) -> str:
+    """Return what a system says of a row as it is logged: its reply, and the ids of its passages."""
+    return json.dumps([reply, *(hit["id"] for hit in doc.get("passages") or ())])
 
 
 def logged_row(doc: RagDoc, found: Retrieved) -> dict[str, Any]:

@@ -23,7 +23,16 @@ from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
 from mrag_eval.core import MARKS
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import gate, gate_lines, read_results, read_rules, read_samples, starter_rules, verify
+from mrag_eval.report import (
+    gate,
+    gate_lines,
+    load_results,
+    read_results,
+    read_rules,
+    read_samples,
+    starter_rules,
+    verify,
+)
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems import FIELDS, PASSAGE, decoded
 from tests.report.runs import write_run
@@ -111,6 +120,17 @@ def test_a_frame_its_rows_and_its_files_give_the_same(tmp_path: Path) -> None:
     assert [row["reply"] == "" for row in wanted.values()] == [True, *[False] * 4]
     for other in (frame.to_dict("records"), *sorted(tmp_path.iterdir())):
         assert found(score(other)) == wanted, other
+
+
+def test_two_logs_of_one_model_are_two_systems_and_one_scored_twice_is_one(tmp_path: Path) -> None:
+    rows = rows_of(logs.ragas)
+    # other words, and no other score
+    other = [{**row, "response": f"{row['response']} Indeed."} for row in rows]
+    passages = [{**row, "retrieved_contexts": row["retrieved_contexts"][:1]} for row in rows]
+    for name, log in (("one", rows), ("two", other), ("three", passages), ("again", rows)):
+        score(log, output=tmp_path / name, model="m", metrics="match", task="qa")
+    told = set(load_results(tmp_path)["task"])
+    assert sorted(re.sub(r" [\d: -]+\)$", "", label) for label in told) == ["qa (again", "qa (three", "qa (two"]
 
 
 @pytest.mark.parametrize("name", [*logs.SHAPES, "described"])

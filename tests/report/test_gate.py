@@ -18,12 +18,14 @@ from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import (
     GateResult,
     GateRules,
+    compare,
     gate,
     gate_lines,
     gate_markdown,
     github_annotations,
     junit,
     read_rules,
+    starter_rules,
     write_baseline,
 )
 from mrag_eval.scoring import METRICS, TASK_MEASURES, more_is_better, nearer_zero_is_better
@@ -342,13 +344,30 @@ def test_lines_for_the_screen(tmp_path: Path) -> None:
     assert max(map(len, gate_lines(three(tmp_path)))) <= 120
 
 
-def test_a_folder_of_two_runs_names_the_one_that_is_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("side", ["candidate", "baseline", "pinned", "save", "init", "compare"])
+def test_a_folder_of_two_runs_is_refused_with_the_newest_as_the_value(side: str, tmp_path: Path) -> None:
     a, b = runs(tmp_path, [1] * 100, [0] * 100)
     runs(tmp_path, [1] * 100, [1] * 100, date="2026-02-01T00-00-00.000000")
-    result = gate([a], [b], rules({"metric": "acc"}))
-    assert result.exit_code == 0
-    assert result.runs["candidate"].endswith(", the newest of 2 runs of qa there")
-    assert "the newest of" not in result.runs["baseline"]
+    asked = {
+        "candidate": lambda two: gate([a], [two], rules({"metric": "acc"})),
+        "baseline": lambda two: gate([two], [a], rules({"metric": "acc"})),
+        "pinned": lambda two: gate([a], [a], rules({"metric": "acc"}), pinned=[two]),
+        "save": lambda two: write_baseline([two], tmp_path / "base.json"),
+        "init": lambda two: starter_rules([two]),
+        "compare": lambda two: compare([a], [two]),
+    }[side]
+    with pytest.raises(DataError) as refused:
+        asked(b)
+    newest = b / "some-model" / "results_2026-02-01T00-00-00.000000.json"
+    assert refused.value.message.endswith("2 runs of qa, of 2026-01-01T00-00-00.000000 | 2026-02-01T00-00-00.000000")
+    assert refused.value.next_step == f"name one of them: the newest is {newest}"
+    asked(newest)
+
+
+def test_a_run_that_was_repeated_with_the_same_scores_is_one(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 100, [0] * 100)
+    runs(tmp_path, [1] * 100, [0] * 100, date="2026-02-01T00-00-00.000000")
+    assert gate([a], [b], rules({"metric": "acc"})).exit_code == 1
 
 
 def test_an_improvement_is_called_one(tmp_path: Path) -> None:

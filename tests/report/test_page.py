@@ -147,17 +147,18 @@ def test_the_same_task_of_two_models_and_two_modes_stays_separate(tmp_path: Path
     assert [(s.run, s.mode) for s in data.systems] == [("model-a", "qlang"), ("model-a", "all"), ("model-b", "qlang")]
 
 
-def test_runs_with_other_settings_stay_separate_and_repeated_ones_do_not(tmp_path: Path) -> None:
+def test_runs_with_other_settings_or_scores_stay_separate_and_repeated_ones_do_not(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_full_run(out / "a")
     write_full_run(out / "b", k=10)
-    write_full_run(out / "c", k=10, right=True)
+    write_full_run(out / "c", k=10)
     data = page_data([out])
     assert [leaf.label for leaf in data.leaves] == ["qa_one (k=5)", "qa_one (k=10)", "qa_two (k=5)", "qa_two (k=10)"]
-    # the newest run with ten passages
-    assert {p["value"] for p in data.points["languages"] if p["mode"].endswith("k=10)") and p["metric"] == "match"} == {
-        100.0
-    }
+    assert {leaf.samples.parts[-3] for leaf in data.leaves if leaf.samples and "k=10" in leaf.label} == {"c"}
+    results = next(write_full_run(out / "d", k=10).rglob("results_*.json"))
+    results.write_text(results.read_text("utf-8").replace('"value": 0.45', '"value": 0.46'), "utf-8")
+    labels = [re.sub(r" [\d: -]+\)$", ")", leaf.label) for leaf in page_data([out]).leaves]
+    assert labels[:3] == ["qa_one (k=5)", "qa_one (k=10 c)", "qa_one (k=10 d)"]
 
 
 def test_every_chart_compiles(tmp_path: Path) -> None:

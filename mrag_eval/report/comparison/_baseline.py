@@ -12,6 +12,7 @@ from mrag_eval.config import Measurement
 from mrag_eval.platform import DataError, fault_in, finite_number, json_value, with_names_of_one_line, write_whole
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
+from mrag_eval.report.files._samples import samples_of
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import tell_metrics
 
@@ -79,7 +80,7 @@ def read_runs_or_baseline(
     ``model`` keeps the runs of one model among those of folders, with ``of_several`` only where there are several.
     Raises DataError for any other file, and for runs of several models.
     """
-    if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir():
+    if len(paths) == 1 and paths[0].suffix == _SUFFIX and not paths[0].is_dir() and not samples_of(paths[0]):
         runs = _read_baseline(paths[0])
         models = sorted({run.run.model for run in runs.values()})
         if model is not None and not of_several and models != [model]:

@@ -148,11 +148,6 @@ def compare(
     versions = other_versions((a[task], b[other]) for task, other in both.items())
     notes = [f"versions that differ, first | second: {versions}"] if versions else []
     for where, sets in (("first", [a[task] for task in both]), ("second", [b[other] for other in both.values()])):
-        notes += [
-            f"{where} run: the newest of {one.found} runs of {one.task} there, {one.run}"
-            for one in sets
-            if one.found > 1
-        ]
         if models := dict.fromkeys(name for one in sets for name in one.answered_by):
             notes.append(f"{where} run: answered by {', '.join(models)}")
     notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]

@@ -116,8 +116,6 @@ def _named(runs: Runs) -> str:
     newest = max(runs.values(), key=lambda run: run.run.date).run
     dates = {run.run.date for run in runs.values()}
     named = f"{newest}, the newest of {len(dates)} runs" if len(dates) > 1 else str(newest)
-    most = max(runs.values(), key=lambda run: run.found)
-    named += f", the newest of {most.found} runs of {most.task} there" if most.found > 1 else ""
     models = dict.fromkeys(name for run in runs.values() for name in run.answered_by)
     return f"{named}, answered by {', '.join(models)}" if models else named
 

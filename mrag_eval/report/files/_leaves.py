@@ -70,13 +70,14 @@ def mode_of(result: LeafResult) -> str:
 def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     """Return the tasks of ``files`` (in order of their date).
 
-    Among runs of one model and task with the same settings, over as many rows, the newest counts. All others are kept.
+    Of runs of one model and task that repeat each other, with the same settings and scores, the newest counts. All
+    others are kept.
     """
     found: dict[tuple[str, str, str], list[tuple[LeafResult, ResultFile]]] = defaultdict(list)
     for file in files:
         for task, result in file.leaves.items():
             same = found[file.model, task, mode_of(result)]
-            same[:] = [old for old in same if differences(old[0].measurement, result.measurement)]
+            same[:] = [old for old in same if not _repeats(old[0], result)]
             same.append((result, file))
     models = {model for model, _, _ in found}
     modes: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -89,7 +90,7 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     for model, task, mode in ordered:
         versions = found[model, task, mode]
         parts = [file.part(task) for _, file in versions]
-        told = variants([result.measurement for result, _ in versions], parts)
+        told = variants([result.measurement for result, _ in versions], parts, runs=_runs([f for _, f in versions]))
         for (result, file), part, variant in zip(versions, parts, told, strict=True):
             said = [mode] if len(modes[model, task]) > 1 else []
             said += [variant] if variant else []
@@ -105,12 +106,29 @@ def page_leaves(files: Sequence[ResultFile]) -> list[tuple[Leaf, ResultFile]]:
     return out
 
 
+def _repeats(old: LeafResult, new: LeafResult) -> bool:
+    scores = ({name: (score.value, score.n) for name, score in one.metrics.items()} for one in (old, new))
+    return not differences(old.measurement, new.measurement) and next(scores) == next(scores)
+
+
+def _runs(files: Sequence[ResultFile]) -> list[str]:
+    """Return folder and time of each run, of the folder the first part in which their paths differ."""
+    folders = [file.path.absolute().parent.parts for file in files]
+    same = next((i for i, names in enumerate(zip(*folders, strict=False)) if len(set(names)) > 1), None)
+    ends = ["" if same is None else folder[same] for folder in folders]
+    return [f"{end} {file.time:%Y-%m-%d %H:%M:%S}".strip() for end, file in zip(ends, files, strict=True)]
+
+
 def variants(
-    records: Sequence[Measurement | None], parts: Sequence[str | None], allowed: Sequence[str] = ("ran",)
+    records: Sequence[Measurement | None],
+    parts: Sequence[str | None],
+    allowed: Sequence[str] = ("ran", "log"),
+    runs: Sequence[str] = (),
 ) -> list[str]:
     """Return each task's distinguishing settings: those that are not the same in all, the first few by name.
 
-    Tasks over the same ``parts`` of the rows that are still alike are numbered. ``allowed`` keys tell nothing apart.
+    Tasks over the same ``parts`` of the rows that are still alike are named as their ``runs`` are, else numbered.
+    ``allowed`` keys tell nothing apart.
     """
     if len(records) == 1:
         return [""]
@@ -134,8 +152,11 @@ def variants(
                 end = key.rpartition(".")[2]
                 said.append(f"{end if ends.count(end) == 1 else key}={values[0][:40]}")
         out.append(", ".join(said))
-    named = list(zip(out, parts, strict=True))
-    return [f"{text} #{i}" if named.count((text, part)) > 1 else text for i, (text, part) in enumerate(named, 1)]
+    for ends in ([*runs], [f"#{i}" for i, _ in enumerate(out, 1)]):
+        named = list(zip(out, parts, strict=True))
+        alike = [bool(ends) and named.count(one) > 1 for one in named]
+        out = [f"{text} {ends[i]}".strip() if alike[i] else text for i, text in enumerate(out)]
+    return out
 
 
 def result_leaves(paths: Sequence[Path]) -> list[tuple[Leaf, ResultFile]]:

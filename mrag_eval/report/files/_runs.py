@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
-from mrag_eval.config import Measurement
+from mrag_eval.config import UNKNOWN, Measurement, differences
 from mrag_eval.platform import DataError, task_and_date
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
@@ -46,10 +46,9 @@ class SampleSet:
     """The rows of one task of one run, and its record (None if there is no result file in the same folder).
 
     ``groups`` are the groups of tasks in which the run reports it, ``plain_means`` the metrics of which a group has the
-    plain mean of its tasks, whatever their numbers of rows. ``found`` is the number of runs of the task where this, the
-    newest, was found. ``part`` says how many of the rows were run, if not
-    all, and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None:
-    the file has samples.
+    plain mean of its tasks, whatever their numbers of rows. ``part`` says how many of the rows were run, if not all,
+    and that it is an upper bound. ``run`` names the run. ``kept`` holds the answers that a baseline keeps; None: the
+    file has samples.
     """
 
     task: str
@@ -61,7 +60,6 @@ class SampleSet:
     run: RunOf = RunOf()
     kept: Mapping[str, RowTexts] | None = None
     plain_means: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    found: int = 1
 
     @property
     def answered_by(self) -> tuple[str, ...]:
@@ -77,13 +75,18 @@ class SampleSet:
             return {row: self.kept[row] for row in rows if row in self.kept}
         return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
 
+    def repeats(self, other: SampleSet) -> bool:
+        """Return whether two runs are one: the same measurement, and the same scores of the same rows."""
+        values = ({key: row.values for key, row in one.rows.items()} for one in (self, other))
+        return not differences(self.measurement, other.measurement, allowed=[UNKNOWN]) and next(values) == next(values)
+
 
 def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bool = False) -> dict[str, SampleSet]:
-    """Return task name -> its newest scored rows, from sample files or from folders searched for them.
+    """Return task name -> its scored rows, from sample files or from folders searched for them.
 
-    A file that ``mrag-eval judge answers`` wrote takes precedence over its source. ``model`` keeps the runs of one
-    model, with ``of_several`` only where there are several. Raises DataError for a path without sample files, and for
-    runs of several models, listing them.
+    A file that ``mrag-eval judge answers`` wrote takes precedence over its source, and the newest run over those that
+    it repeats. ``model`` keeps the runs of one model, with ``of_several`` only where there are several. Raises
+    DataError for a path without sample files, for runs of several models, and for several runs of a task, listing them.
     """
     files = files_at(paths)
     model_of = models_beside(files)
@@ -97,14 +100,21 @@ def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bo
             f"{_listed(paths)}: runs of {len(models)} models: {', '.join(models)}",
             "name the folder of one, or choose it by its name (mrag-eval gate --model, --baseline-model)",
         )
-    newest: dict[str, Path] = {}
-    dates: dict[str, set[str]] = {}
+    found: dict[str, dict[str, Path]] = {}
     for file in sorted(files, key=newest_last):
         if model is None or model_of[file] == model:
             task, date = task_and_date(file)
-            newest[task] = file
-            dates.setdefault(task, set()).add(date)
-    return {task: replace(_sample_set(task, path), found=len(dates[task])) for task, path in sorted(newest.items())}
+            found.setdefault(task, {})[date] = file
+    out = {}
+    for task, dated in sorted(found.items()):
+        *older, out[task] = (_sample_set(task, path) for path in dated.values())
+        if not all(one.repeats(out[task]) for one in older):
+            newest = result.path if (result := result_beside(out[task].path)) is not None else out[task].path
+            raise DataError(
+                f"{_listed(paths)}: {len(dated)} runs of {task}, of {' | '.join(dated)}",
+                f"name one of them: the newest is {newest}",
+            )
+    return out
 
 
 def _listed(paths: Sequence[Path]) -> str:

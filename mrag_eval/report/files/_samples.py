@@ -217,16 +217,16 @@ def sample_files(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
 
 
 def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
-    """Return the sample files among ``paths``, and those below the folders among them, each once.
+    """Return the sample files among ``paths``, those beside result files and below folders among them, each once.
 
     Below a folder, ``judged`` ones are those that count, and samples that a run left without results do not if a later
     run of the task ended there. Raises DataError for a path without sample files.
     """
     files: dict[Path, None] = {}
     for path in paths:
-        below = [] if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
+        below = samples_of(path) if path.is_file() else sorted(path.rglob("*samples_*.jsonl"))
         kinds = ("samples_", "judged_") if judged else ("samples_",)
-        found = [path] if path.is_file() else [p for p in below if p.name.startswith(kinds) and counts(p)]
+        found = [p for p in below if p.name.startswith(kinds) and counts(p)] or ([path] if path.is_file() else [])
         if not found:
             raise DataError(
                 f"{path}: no sample files in this folder" if path.is_dir() else f"{path}: no such file or folder",
@@ -234,6 +234,11 @@ def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
             )
         files |= dict.fromkeys(found if path.is_file() else _without_interrupted(found))
     return list(files)
+
+
+def samples_of(results: Path) -> list[Path]:
+    """Return the sample files of the run that wrote a result file; empty for any other file."""
+    return [file for file in sorted(results.parent.glob("*samples_*.jsonl")) if results_beside(file) == results]
 
 
 def _without_interrupted(files: Sequence[Path]) -> list[Path]:

@@ -11,13 +11,23 @@ from mrag_eval.datasets import Declaration
 from mrag_eval.report.files._leaves import Leaf, PageRow
 
 # What follows from the rows of a part of a benchmark: its corpus, and a prompt in the language of the question.
-_OF_ITS_ROWS = ("data", "source", "index", "left_out", "ran", "retrieved", "texts.prompt")
+_OF_ITS_ROWS = ("data", "log", "source", "index", "left_out", "ran", "retrieved", "texts.prompt")
 # What may differ between the parts of a benchmark that make up one system.
 PARTS = (*_OF_ITS_ROWS, "prompt.system", "translator")
 # What a mode decides, and what may therefore differ between the modes that a leaderboard compares.
 _OF_THE_MODE = (
     *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
-    *("retrieval.document_translation", "translator", "agent", "texts.agent", "data", "left_out", "ran", "retrieved"),
+    *(
+        "retrieval.document_translation",
+        "translator",
+        "agent",
+        "texts.agent",
+        "data",
+        "log",
+        "left_out",
+        "ran",
+        "retrieved",
+    ),
 )
 # What only modes with retrieval have.
 _OF_RETRIEVAL = ("retrieval.", "index.", "source.corpus")

@@ -12,6 +12,7 @@ from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Differing, Finding
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere
+from mrag_eval.retrieval import said_text
 from mrag_eval.scoring import TASK_MEASURES, halved_metrics, option_texts, reference_of
 
 # Keys of the row in a sample that retrieval adds to the benchmark's own.
@@ -47,6 +48,9 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
     together = "".join(str(sample.line.get(key)) for sample in samples for key in _HASHES)
     if (file.content.get("task_hashes") or {}).get(leaf.task) != sha256_text(together):
         yield Finding(leaf.task, "fault", "task_hashes: the hash of the task is not that of its samples")
+    said = "".join(said_text(s.line.get("doc") or {}, str((s.line.get("filtered_resps") or [""])[0])) for s in samples)
+    if "log" in leaf.measurement.subject and not hidden and leaf.measurement.subject["log"] != sha256_text(said):
+        yield Finding(leaf.task, "fault", "subject.log: the hash of the log is not that of its replies")
 
 
 def _line(here: TaskHere, sample: Sample, columns: Mapping[str, Any]) -> dict[str, Any]:
