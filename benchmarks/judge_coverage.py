@@ -2,6 +2,7 @@
 
     python benchmarks/judge_coverage.py                 2,000 simulations a row
     python benchmarks/judge_coverage.py --quick         100, for a smoke test
+    python benchmarks/judge_coverage.py --one-sided     judges that err to one side, by the counts of single rows
 
 Prints one line per case: the true rate, the judge's sensitivity and specificity, the labelled rows, and for both
 estimators the coverage of the samples that have an interval, its mean width, and the share of samples without one. For
@@ -12,11 +13,15 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
+from mrag_eval.core import pipe_table
 from mrag_eval.metrics import Estimate, corrected_rate, wilson
+from mrag_eval.metrics._judge_correction import _UNSEEN
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,90 @@ def simulate(case: Case, simulations: int, rng: np.random.Generator) -> list[tup
     return list(zip(hits / some, widths / some, 1 - held / simulations, strict=True))
 
 
+ONE_SIDED = ((0.85, 1.0), (0.9, 1.0), (0.93, 1.0), (0.97, 1.0), (1.0, 0.7), (1.0, 0.8), (1.0, 0.9), (0.9, 0.8))
+DESIGNS = {
+    "900 + 300, 15 each": ((900, 300), (15, 15)),
+    "900 + 300, 20 each": ((900, 300), (20, 20)),
+    "900 + 300, 30 each": ((900, 300), (30, 30)),
+    "900 + 300, 100 each": ((900, 300), (100, 100)),
+    "600 + 600, 15 each": ((600, 600), (15, 15)),
+    "300 + 100, 20 each": ((300, 100), (20, 20)),
+    "2,000 + 9 × 100, 20 and 5 each": ((2000, *[100] * 9), (20, *[5] * 9)),
+    "2,000 + 9 × 100, 55 and 5 each": ((2000, *[100] * 9), (55, *[5] * 9)),
+    "10 × 100, 10 each": ((100,) * 10, (10,) * 10),
+}
+
+
+def by_counts(
+    sizes: Sequence[int], labels: Sequence[int], rate: float, right: np.ndarray, unseen: float, n: int, seed: int
+) -> tuple[float, float]:
+    """Return coverage and mean width of PPI++ over ``n`` samples, from the counts of single rows in each language.
+
+    The formulas are those of ``corrected_rate``; ``right`` is sensitivity and specificity by language, (2, S).
+    """
+    rng, drawn, rest = np.random.default_rng(seed), np.array(labels), np.array(sizes) - np.array(labels)
+    share, free = np.array(sizes) / sum(sizes), np.array(labels) - 1
+    p = np.stack([rate * right[0], rate * (1 - right[0]), (1 - rate) * (1 - right[1]), (1 - rate) * right[1]], axis=1)
+    known = np.stack([rng.multinomial(k, q, size=n) for k, q in zip(drawn, p, strict=True)], axis=1)
+    other = np.stack([rng.multinomial(k, q, size=n) for k, q in zip(rest, p, strict=True)], axis=1)
+    people, told = known[..., :2].sum(-1) / drawn, known[..., ::2].sum(-1) / drawn
+    elsewhere = other[..., ::2].sum(-1) / rest
+    of_rest = (share**2 * elsewhere * (1 - elsewhere) / (rest - 1)).sum(1)
+
+    def variances(power: np.ndarray) -> np.ndarray:
+        values = np.stack([1 - power, np.ones(n), -power, np.zeros(n)], axis=1)[:, None]
+        mean = (people - power[:, None] * told)[..., None]
+        return np.asarray((known * (values - mean) ** 2).sum(-1) / free)
+
+    ends = [
+        (share**2 / drawn).sum() * (variances(np.full(n, x)) @ free / free.sum()) + x * x * of_rest
+        for x in (0.0, 0.5, 1.0)
+    ]
+    bend = 2 * (ends[0] + ends[2] - 2 * ends[1])
+    power = np.clip(0.5 - (ends[2] - ends[0]) / (2 * np.maximum(bend, 1e-15)), 0, 1) * (bend > 1e-15)
+    value = (share * people).sum(1) - power * (share * (told - elsewhere)).sum(1)
+    by_label = variances(power) + unseen / drawn
+    pooled = by_label @ free / free.sum()
+    own = share**2 / drawn * (3 * pooled[:, None] + free * by_label) / (3 + free)
+    total = own.sum(1) + power**2 * of_rest
+    uncertain = np.maximum((own**2 / np.minimum(free + 3, free.sum())).sum(1), 1e-300)
+    degrees = np.clip(total**2 / uncertain, 1.0, free.sum())
+    reach = stdtrit(degrees, 0.975) * np.sqrt(total)
+    correct = known[..., :2].sum((1, 2))
+    some = (correct >= 5) & (drawn.sum() - correct >= 5)
+    if some.mean() < 0.3:
+        return 1.0, 0.0
+    hit = (np.maximum(value - reach, 0) <= rate) & (rate <= np.minimum(value + reach, 1))
+    return float(hit[some].mean()), float(2 * reach[some].mean())
+
+
+def one_sided(simulations: int) -> Iterator[tuple[str, ...]]:
+    """Yield for each design the lowest coverage, and the mean width, of 30 worlds, without and with unseen errors."""
+    for name, (sizes, labels) in DESIGNS.items():
+        row = [name]
+        rest = [1.0] * (len(sizes) - 1)
+        alike = [np.repeat([[a], [b]], len(sizes), axis=1) for a, b in ONE_SIDED]
+        judges = [*alike, np.array([[0.88, *rest], [1.0, *rest]]), np.array([[1.0, *rest], [0.8, *rest]])]
+        for unseen in (0.0, 0.25, _UNSEEN):
+            worlds = [(rate, right) for rate in (0.5, 0.7, 0.85) for right in judges]
+            found = [by_counts(sizes, labels, *world, unseen, simulations, seed) for seed, world in enumerate(worlds)]
+            widths = [width for _, width in found if width]
+            row.append(f"{100 * min(hit for hit, _ in found):.1f} ({100 * np.mean(widths):.0f})")
+        yield tuple(row)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="100 simulations, to see that it runs")
+    parser.add_argument("--one-sided", action="store_true", help="the lowest coverage of 30 judges, by design")
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     simulations = 100 if options.quick else options.simulations
+    if options.one_sided:
+        head = ("rows and labels", "nothing unseen", "a quarter", "one disagreement")
+        print(pipe_table(head, list(one_sided(simulations)), "lrrr"))
+        return
     heads = "".join(f"{name:>9} {'width':>6} {'none':>5}" for name in ("PPI++", "R-G"))
     print(f"{'rate, judge, labels':<62} {'judge':>6}{heads}")
     for i, case in enumerate(cases()):

@@ -52,6 +52,21 @@ class BoundedMean:
         error = self.reach / len(self.sums) ** 0.5
         return lower_bound(self.p_value, level, margin, (mean, error), (-self.reach, self.reach))
 
+    def unseen(self, level: float) -> float:
+        """Return the mean of drops that is left if the sample holds none of the units that gained everything.
+
+        Their share q has (1 - q)^G = level / 2: the other half is for what the sample holds.
+        """
+        left = (level / 2) ** (1 / len(self.sums))
+        return left * float(self.sums.sum() / self.sizes.sum()) - (1 - left) * self.reach
+
+    def unseen_p(self, drop: float) -> float:
+        """Return the level at which :meth:`unseen` is ``drop``, 2 and more above the mean."""
+        mean = float(self.sums.sum() / self.sizes.sum())
+        return (
+            2 * float(((self.reach + drop) / (self.reach + mean)) ** len(self.sums)) if self.reach + mean > 0 else 2.0
+        )
+
     def with_one_lost(self, level: float) -> float:
         """Return the upper bound of the drop by t, with one more unit of the usual size that lost everything."""
         from scipy.special import stdtrit

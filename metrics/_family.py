@@ -50,7 +50,8 @@ class PairedMeans:
     """Test whether a mean dropped by more than a margin, by the bootstrap and by betting.
 
     The bootstrap has nine tenths of the level, betting one: it decides where there is too little variation for the
-    bootstrap. At least one of them is there.
+    bootstrap. At least one of them is there. The bootstrap knows nothing of units that the sample may lack, so that its
+    bound is also that of :meth:`BoundedMean.unseen`.
     """
 
     resampled: ResampledCell | None
@@ -76,7 +77,9 @@ class PairedMeans:
         """Return the p-value of a drop larger than ``drop``."""
         own, cell = [1.0], self.resampled
         if cell is not None:
-            own.append(exceedance(cell.deviate(drop), cell.resampled, np.abs(cell.resampled)) / (1 - _BETTING))
+            resampled = exceedance(cell.deviate(drop), cell.resampled, np.abs(cell.resampled))
+            unseen = 0.0 if self.bounded is None else self.bounded.unseen_p(drop)
+            own.append(max(resampled, unseen) / (1 - _BETTING))
         if self.bounded is not None:
             own.append(self.bounded.p_value(drop) / _BETTING)
         return min(own)
@@ -88,6 +91,7 @@ class PairedMeans:
             bound = self.resampled.bound(self._passed(level))
         if self.bounded is None:
             return bound
+        bound = min(bound, self.bounded.unseen(level * (1 - _BETTING)))
         if bound > margin and self.bounded.p_value(bound) > level * _BETTING:
             return bound
         return max(bound, self.bounded.lower(level * _BETTING, max(bound, margin)))
@@ -100,16 +104,27 @@ class PairedMeans:
         """
         if self.bounded is None:
             return -self.mirrored.lower(level, -margin)
-        bound = self.bounded.with_one_lost(level)
+        bound = max(self.bounded.with_one_lost(level), -self.bounded.mirrored.unseen(level))
         cell = self.mirrored.resampled
         return bound if cell is None else max(bound, -cell.bound(self.mirrored._passed(level)))
+
+    def enough(self, level: float, margin: float) -> int | None:
+        """Return about how many units would show what the bootstrap shows at ``level``; None if it shows no drop."""
+        if self.resampled is None or self.bounded is None or self.resampled.bound(self._passed(level)) <= margin:
+            return None
+        unseen = math.log(self.bounded.unseen_p(margin) / 2)
+        return math.ceil(len(self.bounded.sums) * math.log(level * (1 - _BETTING) / 2) / unseen)
 
     def detectable(self, level: float, margin: float) -> float:
         """Return the drop beyond the margin that is found with 80% power at ``level``, infinite if none is."""
         found = [math.inf if self.bounded is None else self.bounded.detectable(level * _BETTING, margin)]
         if (cell := self.resampled) is not None:
-            power = _deviate(1 - POWER) * float(cell.joint.error[cell.cell])
-            found.append(cell.bound(0.0) - cell.bound(self._passed(level)) + power)
+            error = float(cell.joint.error[cell.cell])
+            needed = cell.bound(0.0) - cell.bound(self._passed(level))
+            if self.bounded is not None:
+                left = (level * (1 - _BETTING) / 2) ** (1 / len(self.bounded.sums))
+                needed = max(needed, (1 - left) / left * (self.bounded.reach + margin))
+            found.append(needed + _deviate(1 - POWER) * error)
         return min(found)
 
     def _passed(self, level: float) -> float:

@@ -31,9 +31,9 @@ FEW_FREE = 10
 # Degrees of freedom that each stratum borrows from the pooled variance. Three labels that agree do not show that all
 # do, and a variance that is pooled altogether is too small if the largest stratum varies most.
 _BORROWED = 3
-# Variance by label that a stratum's labels may not have shown, as a quarter of a disagreement among them. A judge that
-# errs rarely, and to one side, shows too little of it: without this, ten to twenty labels of it cover .85 to .90.
-_UNSEEN = 0.25
+# Variance by label that a stratum's labels may not have shown, as one disagreement among them. A judge that errs
+# rarely, to one side or in one stratum alone, shows too little of it: a quarter of this covers .82 to .88.
+_UNSEEN = 1.0
 _ALL = 1e9
 PPI, ROGAN_GLADEN = "PPI++", "Rogan-Gladen"
 

@@ -72,7 +72,8 @@ class MarginTest(_CellTest):
     the difference at the level of the decision, so that ``shown`` is true if and only if it is above the margin.
     ``upper`` is the one-sided bound on the other side, at the level of the family. A cell in which not even the worst
     second run would be shown to be worse is not ``possible``; it is left out of the family, and ``needed`` is about the
-    number of units with which it would be, if there is one. ``reason`` says why there is no test.
+    number of units with which it would be, if there is one. Where units that the sample may lack alone keep a drop from
+    being shown, ``enough`` is about the number of them that would show it. ``reason`` says why there is no test.
     """
 
     lower: float | None = None
@@ -80,6 +81,7 @@ class MarginTest(_CellTest):
     shown: bool = False
     possible: bool = True
     needed: int | None = None
+    enough: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,8 @@ def margin_tests(
             p_adjusted, own, lower = outcomes[i]
             smallest = _finite(test.detectable(own, margins[i]))
             found = replace(found, p_adjusted=p_adjusted, lower=lower, shown=lower > margins[i], detectable=smallest)
+            if isinstance(test, PairedMeans) and not found.shown:
+                found = replace(found, enough=test.enough(own, margins[i]))
         else:
             enough = needed(known[i], margins[i], level, len(np.unique(worst[i].units)))
             found = replace(found, lower=test.lower(level, margins[i]), possible=False, needed=enough)

@@ -150,7 +150,8 @@ def compare(
     for where, sets in (("first", [a[task] for task in both]), ("second", [b[other] for other in both.values()])):
         if models := dict.fromkeys(name for one in sets for name in one.answered_by):
             notes.append(f"{where} run: answered by {', '.join(models)}")
-    notes += [f"{task}: only in the {where} run" for task, where in _alone(a, b, both)]
+    notes += [f"{task}: only in the first run" for task in a if task not in both]
+    notes += [f"{task}: only in the second run" for task in b if task not in both.values()]
     unlike: dict[str, Mapping[str, str]] = {}
     lacking: list[str] = []
     parts: list[Contrast] = []
@@ -202,7 +203,7 @@ def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]
         return
     sizes = {language: len(rows.of_language(language).first) for language in rows.languages}
     for name in pairs:
-        own, language = rows.of_cell(PAIR, name), name.partition("->")[0]
+        own, language = rows.of_cells(PAIR, name), name.partition("->")[0]
         # a pair that holds all rows of its language is the language
         if len(own.first) < sizes.get(language, 0):
             yield Contrast(own, metric, name, Place(of, language, name))
@@ -210,7 +211,7 @@ def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]
     for kind, same in (("same language", True), ("cross language", False)):
         names = [name for name in pairs if kinds[name] is same]
         if 0 < len(names) < len(pairs):
-            yield Contrast(rows.of_cells(PAIR, names), metric, kind, Place(of, "", kind))
+            yield Contrast(rows.of_cells(PAIR, *names), metric, kind, Place(of, "", kind))
 
 
 def _groups(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> dict[str, list[str]]:
@@ -274,13 +275,6 @@ def headline(runs: Sequence[SampleSet], scored: Sequence[str]) -> list[str]:
     beside = [next((name for name in RIGHT_LANGUAGE if name in scored), None)]
     beside += [next((name for name in scored if plain_name(name) == SHOWN), None)]
     return list(dict.fromkeys(name for name in (first, *beside) if name is not None)) if first else list(scored)
-
-
-def _alone(a: Mapping[str, SampleSet], b: Mapping[str, SampleSet], both: Mapping[str, str]) -> list[tuple[str, str]]:
-    return [
-        *((task, "first") for task in a if task not in both),
-        *((task, "second") for task in b if task not in both.values()),
-    ]
 
 
 def differences_of(

@@ -221,7 +221,7 @@ def _compared(
         whole = replace(whole, tasks=tuple(pair.task for pair in pairs for _ in pair.first))
     whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
-        whole = whole.of_pair(rule.pair)
+        whole = whole.of_cells(PAIR, *(cell for cell in whole.cells(PAIR) if fnmatchcase(cell, rule.pair)))
     from mrag_eval.metrics import Place
 
     # a row that one run lacks is no score that could be bounded
@@ -263,7 +263,7 @@ def _guarded(
     key, reason = _KEYS.get(by, (f"per {by}", unknown))
     found: list[Check | RuleTest] = []
     for cell in _named_cells(rule, by, guard, whole.cells(by)):
-        rows = whole.of_cell(by, cell)
+        rows = whole.of_cells(by, cell)
         # questions and documents are the same in both runs, and what a run shows or says is not
         check = blank if by in _KEYS else replace(blank, by=by, elsewhere=rows.elsewhere(by))
         language = cell if by == "query_lang" else cell.partition("->")[0] if by == PAIR else ""

@@ -82,9 +82,16 @@ def starter_rules(runs: Sequence[Path], model: str | None = None) -> str:
         left += [f"{task}: {name}" for name in names if name not in chosen]
     rules = sum(1 + one.unscored for one in found)
     kept = [one for one in found if one.found(rules)[0] <= _COARSE]
-    if not kept:
+    if not found:
         raise DataError(
-            _toy(found), f"run more rows: about {_enough(_LEVEL / max(rules, 1)):,} show a drop of ten points"
+            "no metric of these runs has a better side, so none can get worse", "score them by one that has"
+        )
+    if not kept:
+        most = max(found, key=lambda one: one.units)
+        enough = math.ceil(_CHURN * (_reach(_LEVEL / rules) / _COARSE) ** 2)
+        raise DataError(
+            f"{most.units:,} {most.word} make no gate: most drops of ten points of {most.metric} would pass it",
+            f"run more rows: about {enough:,} show a drop of ten points",
         )
     rules = sum(1 + one.unscored for one in kept)
     coarse = [f"{one.task}: {one.metric}" for one in found if one not in kept]
@@ -96,13 +103,6 @@ def starter_rules(runs: Sequence[Path], model: str | None = None) -> str:
             *([f"# without a rule: {', '.join(left)}\n"] if left else []),
         ]
     )
-
-
-def _toy(found: Sequence[_Proposal]) -> str:
-    if not found:
-        return "no metric of these runs has a better side, so none can get worse"
-    most = max(found, key=lambda one: one.units)
-    return f"{most.units:,} {most.word} make no gate: most drops of ten points of {most.metric} would pass it"
 
 
 def _rule(one: _Proposal, rules: int) -> str:
@@ -167,11 +167,6 @@ def _detectable(n: int, level: float) -> float:
     """
     z = _reach(level)
     return max(z * math.sqrt(_CHURN / max(n, 1)), z * z / max(n, 1))
-
-
-def _enough(level: float) -> int:
-    """Return about how many rows show a drop of ten points."""
-    return math.ceil(_CHURN * (_reach(level) / _COARSE) ** 2)
 
 
 def _reach(level: float) -> float:

@@ -69,7 +69,8 @@ def gate_sentence(result: GateResult) -> str:
 
 def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
     """Return what fails most: a language, else the whole with its worst one, else a pair with that of its questions."""
-    languages = [check for check in failed if _is_language(check)]
+    named = [check for check in failed if check.language is not None and check.by is None and not check.unscored]
+    languages = [check for check in named if "->" not in str(check.language)]
     whole = [check for check in failed if check.place is None]
     among = languages or whole or failed
     first = min(CORRECT.index(one.metric) if one.metric in CORRECT else len(CORRECT) for one in among)
@@ -82,7 +83,8 @@ def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
         return f"{_place(check)} has {lost} of {check.n:,} rows more without {check.metric} ({allowed}{why})"
     if _bound(check) is not None:
         return f"{check.metric} of {_place(check)} is {_points(check, check.candidate)}, {_allowed(check)}"
-    counts = _counted(check, *_moved(check), check.n)
+    fell, rose = (check.better, check.worse) if check.less_is_better else (check.worse, check.better)
+    counts = _counted(check, len(fell), len(rose), check.n)
     found = f"{_place(check)} {counts} ({allowed})"
     if check.place is None and check.worst is not None and check.worst.n < check.n:
         at = check.worst
@@ -100,18 +102,7 @@ def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
 
 
 def _same(one: Check, other: Check) -> bool:
-    return (one.task, one.metric, one.unscored, one.against) == (
-        other.task,
-        other.metric,
-        other.unscored,
-        other.against,
-    )
-
-
-def _moved(check: Check) -> tuple[int, int]:
-    """Return the numbers of rows that got worse and better."""
-    counts = len(check.worse), len(check.better)
-    return counts[::-1] if check.less_is_better else counts
+    return all(getattr(one, key) == getattr(other, key) for key in ("task", "metric", "unscored", "against"))
 
 
 def _counted(check: Check, worse: int, better: int, n: int) -> str:
@@ -119,10 +110,6 @@ def _counted(check: Check, worse: int, better: int, n: int) -> str:
     if check.metric in CORRECT:
         return f"lost {number_of(worse, 'right answer')} of {n:,} and won {better or 'none'}"
     return f"got worse in {worse:,} of {n:,} rows and better in {better or 'none'}"
-
-
-def _is_language(check: Check) -> bool:
-    return check.language is not None and "->" not in check.language and check.by is None and not check.unscored
 
 
 def _excess(check: Check) -> float:

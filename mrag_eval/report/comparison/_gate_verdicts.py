@@ -20,9 +20,6 @@ from mrag_eval.scoring import nearer_zero_is_better, scale_of
 if TYPE_CHECKING:
     from mrag_eval.metrics import MarginTest, PairedCell, Place
 
-# Rows, or groups, from which a sample seldom lacks the rows that change a lot (docs/statistics.md): with fewer, the
-# studentised bootstrap does not hold its level where they are rare.
-SURER_FROM = 300
 Values = Sequence[float | bool | None]
 
 
@@ -231,6 +228,9 @@ def _decided(
     )
     if any(t.shown for t in tests):
         return replace(check, verdict="fail")
+    if test.enough is not None:
+        told = f"a drop is likely, and {test.units} {units_word(groups)} may lack those that gained much"
+        return replace(check, needed=test.enough, reason=f"{told}: about {test.enough:,} would show it", caution=None)
     check = replace(check, caution=None)
     fewest = rule.min_n or rules.min_n
     if test.units < fewest:
@@ -252,8 +252,7 @@ def _decided(
         enough = None if least is None else int(test.units * (least / rule.must_detect) ** 2) + 1
         smallest = "none is sure to be shown" if least is None else f"the smallest is {least:.3g}"
         return replace(check, needed=enough, reason=f"too few rows to show a drop of {rule.must_detect:g} ({smallest})")
-    few = test.method.startswith("betting") and test.difference != 0
-    return replace(check, verdict="no drop shown", caution=_caution(test) if few else None)
+    return replace(check, verdict="no drop shown", caution=_caution(test) if test.difference else None)
 
 
 def _measured(asked: RuleTest, test: MarginTest, groups: list[str] | None) -> Check:
@@ -325,16 +324,11 @@ def _lost(asked: RuleTest, tests: Sequence[MarginTest], with_worst: Sequence[Mar
         return f"{told}, and {rule.metric} has no range to bound them by"
     if any(test.shown for test in with_worst):
         worst = max(test.difference or 0.0 for test in with_worst)
-        return f"{told}: with the worst values there the drop would be {_shown(worst, asked.check)}"
+        return f"{told}: with the worst values there the drop would be {scale_of(rule.metric).factor * worst:.1f}"
     within = all(test.upper is not None and test.upper < cell.margin for test in with_worst)
     if rule.non_inferiority and not within and all((t.upper or 0.0) < cell.margin for t in tests):
         return f"{told}: with the worst values there a larger drop is not excluded"
     return None
-
-
-def _shown(value: float, check: Check) -> str:
-    scale = scale_of(check.metric)
-    return f"{scale.factor * value:.1f}"
 
 
 def why_unscored(metric: str, pair: PairedRows) -> str | None:
@@ -352,13 +346,10 @@ def _for_margin(test: MarginTest, limit: float) -> int | None:
 
 
 def _caution(test: MarginTest) -> str | None:
-    """Return a warning if there are too few rows, or groups of rows, for the test to be sure, or to find much."""
+    """Return a warning if too few rows, or groups of rows, differ for the test to find much."""
     word = "rows" if test.units == test.n else "groups of rows"
-    if test.method.startswith("betting"):
-        return f"fewer than ten {word} changed, and not all of them whole: only a large drop is found"
-    if "bootstrap" not in test.method or test.units >= SURER_FROM:
-        return None
-    return f"surer from {SURER_FROM} {word} on: {test.units} may contain none that change a lot"
+    few = test.method.startswith("betting")
+    return f"fewer than ten {word} changed, and not all of them whole: only a large drop is found" if few else None
 
 
 def bounded(rule: Rule, rules: GateRules, check: Check, rows: Sequence[ScoredRow], tasks: Sequence[str] = ()) -> Check:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from itertools import compress
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +20,7 @@ from mrag_eval.config import (
 from mrag_eval.platform import ConfigError, DataError, close_match
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._runs import SampleSet
-from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
+from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.scoring import OWN, TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
@@ -62,15 +61,7 @@ class PairedRows:
         """Return the pairs in one language."""
         return self._kept([row.language == language for row in self.first])
 
-    def of_pair(self, pair: str) -> PairedRows:
-        """Return the pairs whose question and relevant document are in the languages ``de->en`` (or ``*->en``)."""
-        return self._kept([fnmatchcase(found, pair) for found in self._cells(PAIR)])
-
-    def of_cell(self, by: str, cell: str) -> PairedRows:
-        """Return the pairs of rows in a cell of a breakdown."""
-        return self._kept([found == cell for found in self._cells(by)])
-
-    def of_cells(self, by: str, cells: Collection[str]) -> PairedRows:
+    def of_cells(self, by: str, *cells: str) -> PairedRows:
         """Return the pairs of rows in any of these cells of a breakdown."""
         return self._kept([found in cells for found in self._cells(by)])
 
