@@ -261,6 +261,18 @@ def test_a_round_and_a_further_vote_have_seeds_of_their_own(server: ModelServer,
     assert seeds == {one["generation"]["seed"] for one in panel.identities.values()} == {4711, 4712, 4713}
 
 
+def test_replies_of_two_rounds_are_kept_apart_though_no_seed_tells_them_apart(
+    server: ModelServer, config: Callable[..., None]
+) -> None:
+    config({"seed": None}, cache="rounds")
+    for _ in range(2):
+        planner = agents_for(Agent()).planner
+        assert planner.decoding.seed is None
+        for round in (1, 2):
+            planner.generate(ask("the same"), round=round)
+        assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize("key", ["seed", "max_gen_toks", "batch_size", "num_concurrent", "timeout"])
 def test_arguments_that_decide_nothing_for_a_seat_are_in_neither(
     server: ModelServer, config: Callable[..., None], key: str
