@@ -42,9 +42,9 @@ def write_run(
     """A run of two tasks in a group: one in German, one in Arabic and English, with a metric that has no scores."""
     home = folder / model.replace("/", "__")
     home.mkdir(parents=True, exist_ok=True)
-    values = {"rag_de": [1.0, 0.0, 1.0, 1.0], "rag_multi": [0.0, 0.0, 1.0, 0.0]}
+    answers = {"rag_de": [1.0, 0.0, 1.0, 1.0], "rag_multi": [0.0, 0.0, 1.0, 0.0]}
     configs: dict[str, Any] = {}
-    for task, rows in values.items():
+    for task, rows in answers.items():
         mean = sum(rows) / 4 + shift
         langs = {"de": 4} if task == "rag_de" else {"ar": 2, "en": 2}
         by = {} if task == "rag_de" else {"by": {"query_lang": {"ar": cell(0.0, 2), "en": cell(0.5, 2)}}}
@@ -68,7 +68,9 @@ def write_run(
             },
             changes,
         )  # fmt: skip
-        lines = [sample(task, i, value, list(langs)[i % len(langs)]) for i, value in enumerate(rows)]
+        found = {name: score["value"] for name, score in configs[task]["scores"]["metrics"].items()}
+        values = values_of_rows(found, {"match": rows})
+        lines = [sample(task, i, own, list(langs)[i % len(langs)]) for i, own in enumerate(values)]
         text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (home / f"samples_{task}_{DATE}.jsonl").write_text(text, "utf-8")
     # the harness's mean over the tasks, unless the test gives another
@@ -78,8 +80,8 @@ def write_run(
     results = {
         "results": {"rag": {"match,none": mean, "match_stderr,none": 0.18, "alias": "rag", "unscored,none": 0.25}},
         "configs": configs,
-        "group_subtasks": {"rag": list(values)},
-        "higher_is_better": {task: {"match": True, "language_mix": False} for task in values},
+        "group_subtasks": {"rag": list(answers)},
+        "higher_is_better": {task: {"match": True, "language_mix": False} for task in answers},
         "model_name": model,
         "lm_eval_version": "0.4.13",
         "date": 1_767_225_600.0,
@@ -90,6 +92,16 @@ def write_run(
     return folder
 
 
+def values_of_rows(means: dict[str, float | None], rows: dict[str, list[float]]) -> list[dict[str, float]]:
+    """Return the values of four rows whose means are these: those of ``rows`` if they have them, else all alike."""
+    columns = {
+        name: own if (own := rows.get(name, [])) and sum(own) / len(own) == mean else [mean] * 4
+        for name, mean in means.items()
+        if mean is not None
+    }
+    return [{name: column[i] for name, column in columns.items()} for i in range(4)]
+
+
 def fingerprint(run: Path) -> str:
     """Return the hash of what the German task measures."""
     (file,) = read_results([run])
@@ -98,14 +110,14 @@ def fingerprint(run: Path) -> str:
     return record.sha256
 
 
-def sample(task: str, i: int, value: float, lang: str) -> dict[str, Any]:
+def sample(task: str, i: int, values: dict[str, float], lang: str) -> dict[str, Any]:
     passage = {"id": "p", "lang": lang, "title": "Harbour master", "text": "The lighthouse of Varga is old."}
     doc = {"id": f"{task}-{i}", "query": "Which town is it?", "query_lang": lang, "answers": ["Varga"]}
     return {
         "doc": {**doc, "passages": [passage]},
         "arguments": {"gen_args_0": {"arg_0": "The lighthouse of Varga is old. Which town is it?", "arg_1": "{}"}},
         "filtered_resps": ["some town"],
-        "rows": {"row": doc["id"], "cell": {"query_lang": lang}, "values": {"match": value}},
+        "rows": {"row": doc["id"], "cell": {"query_lang": lang}, "values": values},
     }
 
 
@@ -170,6 +182,9 @@ def test_a_group_says_which_mean_it_is(
         content["results"][task] = {"match,none": value, "sample_len": rows}
     content["results"]["rag"]["match,none"] = reported
     path.write_text(json.dumps(content), "utf-8")
+    # of other rows than these
+    for samples in run.rglob("samples_*"):
+        samples.unlink()
     match = next(score for score in runs_of([run])[0][0].tasks[0].overall if score.metric == "match")
     assert (match.mean, match.weights, match.tasks) == (mean, weights, "rag_de, rag_multi")
     assert (match.value, match.n) == ((None, None) if mean is None else (reported, 100))

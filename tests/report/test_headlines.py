@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,17 @@ import pytest
 import yaml
 
 from mrag_eval.platform import DataError
-from mrag_eval.report import Options, TaskConfig, export, load_results
+from mrag_eval.report import EXPORTS, Options, TaskConfig, export, load_results
 from mrag_eval.report.exports._runs import runs_of
 from tests.report.test_export import DATE, cell, write_run
 from tests.worlds.measured import blocks_of, with_all_records
+
+# The formats whose figures others rank.
+RANKED = ("eval-results", "model-index", "eee", "mteb")
+
+
+def test_the_formats_of_tables_alone_take_every_figure() -> None:
+    assert {name for name, form in EXPORTS.items() if form.ranked} == {*RANKED}
 
 
 def written(run: Path, form: str, tmp_path: Path, **more: Any) -> tuple[Any, tuple[str, ...]]:
@@ -68,28 +76,61 @@ def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Pat
 def test_a_score_with_many_failed_rows_is_no_headline(failed: int, why: str | None, tmp_path: Path) -> None:
     scores = {"metrics": {"match": {**cell(0.9, 20), "failed": failed, "bounds": [0.8, 0.95]}}}
     run = write_run(tmp_path / "run", scores=scores)
-    entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench", metrics=("match",))
-    headlines = {"rag", "rag_de", "rag_multi"} & {entry["dataset"]["task_id"] for entry in entries}
-    assert headlines == ({"rag", "rag_de", "rag_multi"} if why is None else set())
-    said = [note for note in notes if "no headline, of its main metric match" in note]
-    assert len(said) == (0 if why is None else 3)
-    assert all(str(why) in note for note in said)
-    files, _ = written(run, "mteb", tmp_path / "mteb", metrics=("match",))
-    files = [file for file in files if "scores" in file]
-    rows = [row for file in files for row in file["scores"]["validation"]]
-    assert len(files) == 2
-    assert {row["main_score"] is None for row in rows if row["match"] is not None} == {why is not None}
-    assert [str(why) in file.get("no_headline", "") for file in files] == [why is not None] * 2
+    for form in RANKED:
+        options = Options(output=tmp_path / form, metrics=("match",), dataset="me/bench")
+        if why is None:
+            text = "".join(path.read_text("utf-8") for path in export([run], form, options).files)
+            assert "more than 5" not in text, form
+            continue
+        with pytest.raises(DataError) as refused:
+            export([run], form, options)
+        assert f"results_{DATE}.json, rag_de is left out: match is no headline ({why})" in refused.value.message
+        assert not (tmp_path / form).exists() or not [*(tmp_path / form).rglob("*.*")], form
     (table,) = export([run], "csv", Options(output=tmp_path / "csv")).files
     lines = csv.DictReader(table.read_text("utf-8").splitlines())
     told = [line["no_headline"] for line in lines if line["metric"] == "match" and not line["dimension"]]
     # a group names the task
     assert [one.rpartition(": ")[2] for one in told] == [why or ""] * 3
-    # wherever the figure stands, its bounds and what withholds it stand, too
-    for form in ("eval-results", "model-index", "eee", "latex"):
-        files = export([run], form, Options(output=tmp_path / form, metrics=("match",), dataset="me/bench")).files
-        text = "".join(path.read_text("utf-8") for path in files)
-        assert ((why or "more than 5") in " ".join(text.split()).replace("\\%", "%")) == (why is not None), form
+    (table,) = export([run], "latex", Options(output=tmp_path / "latex", metrics=("match",))).files
+    text = " ".join(table.read_text("utf-8").split()).replace("\\%", "%")
+    assert ((why or "more than 5") in text) == (why is not None)
+
+
+def test_of_several_figures_those_without_a_headline_are_left_out_by_name(tmp_path: Path) -> None:
+    """A task whose main metric has one keeps its place; a group of a task without one has no figure."""
+    scores = {"metrics": {"language_mix": {**cell(0.25, 3), "failed": 1}}}
+    run = write_run(tmp_path / "run", scores=scores)
+    for form in RANKED:
+        done = export([run], form, Options(output=tmp_path / form, dataset="me/bench"))
+        why = "language_mix is no headline (1 of 4 rows failed, more than 5%)"
+        assert f"results_{DATE}.json, rag_de, language_mix is left out: {why}" in done.notes, form
+        files = "".join(path.read_text("utf-8") for path in done.files if "samples" not in path.name)
+        assert "match" in files, form
+        assert "language_mix" not in files or form == "eee", form
+
+
+@pytest.mark.parametrize("form", RANKED)
+def test_scores_that_samples_contradict_and_answers_that_were_known_are_no_entries(form: str, tmp_path: Path) -> None:
+    options = Options(output=tmp_path / "out", dataset="me/bench")
+    known = changed(write_run(tmp_path / "known"), lambda content: content["config"].update(model="oracle_answer"))
+    with pytest.raises(DataError, match=r"rag_de is left out: it is no headline \(upper bound: the model replies"):
+        export([known], form, options)
+
+    def raised(content: dict[str, Any]) -> None:
+        content["configs"]["rag_multi"]["scores"]["metrics"]["match"]["value"] = 0.5
+
+    false = changed(write_run(tmp_path / "false"), raised)
+    with pytest.raises(DataError) as refused:
+        export([false], form, options)
+    (path,) = false.rglob("results_*.json")
+    said = f"rag_multi: match is 0.5 in the scores, 0.25 by the samples (mrag-eval verify {path})"
+    assert refused.value.message == f"--format {form} takes no score that its samples contradict: {said}"
+    assert not (tmp_path / "out").exists()
+    # one that nothing contradicts is written, and says so
+    for samples in false.rglob("samples_*"):
+        samples.unlink()
+    done = export([false], form, options)
+    assert "rag_multi (without samples)" in "".join(path.read_text("utf-8") for path in done.files)
 
 
 def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:
@@ -142,7 +183,7 @@ def limited(content: dict[str, Any]) -> None:
 @pytest.mark.parametrize("form", ["eval-results", "model-index", "eee"])
 def test_a_run_with_a_limit_is_no_leaderboard_entry(form: str, tmp_path: Path) -> None:
     run = changed(write_run(tmp_path / "run"), limited)
-    with pytest.raises(DataError, match=r"no task was run as a whole \(4 of 1,190 rows\)") as caught:
+    with pytest.raises(DataError, match=r"no task is left .*: 4 of 1,190 rows, and a leaderboard") as caught:
         written(run, form, tmp_path)
     assert "without --limit" in str(caught.value)
     # next to a whole run it is left out, and does not replace it
@@ -269,6 +310,8 @@ def test_a_run_with_other_settings_says_so_in_its_name_and_replaces_none_as_ship
 
     shipped = changed(write_run(tmp_path / "shipped"), as_package)
     (path,) = changed(write_run(tmp_path / "other"), as_package).rglob("results_*.json")
+    for samples in tmp_path.rglob("samples_rag_de_*"):
+        samples.rename(samples.with_name(samples.name.replace("rag_de", "xquad_rag_de")))
     content = json.loads(path.read_text("utf-8"))
     content["date"] += 1
     content["configs"]["xquad_rag_de"]["measurement"]["setting"]["run"] = {"system_instruction": "Lie."}
@@ -295,3 +338,25 @@ def test_a_task_of_one_s_own_names_what_the_command_set(tmp_path: Path) -> None:
     mine = "rag_de (other settings: gen_kwargs.temperature=0.5; prompt.max_tokens=9; retrieval.k=1 and 1 more)"
     assert mine in names
     assert "rag_multi (other settings: gen_kwargs.temperature=0.5)" in names
+
+
+@pytest.mark.parametrize(("named", "members"), [("xquad_rag", ["rag_de", "rag_multi"]), ("above", ["xquad_rag"])])
+def test_a_group_of_other_tasks_never_bears_the_name_of_the_package_s_alone(
+    named: str, members: list[str], tmp_path: Path
+) -> None:
+    """Nor does a group above it, of which it is a part."""
+
+    def regrouped(content: dict[str, Any]) -> None:
+        content["group_subtasks"] = {named: members, "xquad_rag": ["rag_de", "rag_multi"], "mine": ["rag_de"]}
+        content["results"] |= dict.fromkeys(content["group_subtasks"], content["results"]["rag"])
+
+    run = changed(write_run(tmp_path / "run"), regrouped)
+    labels = {task.name: task.label for found in runs_of([run])[0] for task in found.tasks}
+    assert labels[named] == f"{named} (other tasks than those of the group as shipped)"
+    assert (labels["mine"], labels["rag_de"]) == ("mine", "rag_de")
+    for form in EXPORTS:
+        files = export([run], form, Options(output=tmp_path / form, dataset="me/bench")).files
+        text = " ".join("".join(path.read_text("utf-8") for path in files).split()).replace("\\_", "_")
+        # mteb has no groups
+        assert (labels["xquad_rag"] in text) == (form != "mteb"), form
+        assert not re.search(r"\bxquad_rag(?! \(other)\b", text), form

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import deep_merge, differences
+from mrag_eval.platform import DataError
 from mrag_eval.report import (
     EXPORTS,
     OUTCOMES,
@@ -94,6 +95,10 @@ def test_every_view_says_it(name: str, tmp_path: Path) -> None:
     for export_name in EXPORTS:
         for folder, said in ((plain, False), (cut, True)):
             options = Options(output=tmp_path / export_name / folder.name, dataset="me/bench", metrics=("match",))
+            if said and name == "rows unscored" and EXPORTS[export_name].ranked:
+                with pytest.raises(DataError, match=r"match is no headline \(3 of 40 rows failed"):
+                    export([folder], export_name, options)
+                continue
             written = "\n".join(path.read_text("utf-8") for path in export([folder], export_name, options).files)
             assert (text in written) is said, (export_name, folder)
     page = tmp_path / "page.html"

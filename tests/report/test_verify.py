@@ -91,6 +91,27 @@ def test_a_part_of_the_rows_is_a_deviation(world: Path) -> None:
     assert {finding.text for finding in found.of("deviation")} == {"12 of 15 rows (--limit 12)"}
 
 
+def test_another_membership_of_a_group_is_one_deviation(world: Path, tmp_path: Path) -> None:
+    """The group's file here is another, with a version of its own: all that follows from it is no fault besides."""
+    other = Path(shutil.copytree(world, tmp_path / "other"))
+    shutil.rmtree(other / "out")
+    listed = [{"metric": METRIC, "weight_by_size": False}]
+    group = {"group": "both", "task": ["plain"], "aggregate_metric_list": listed, "metadata": {"version": 9}}
+    outer = {"group": "outer", "task": ["both"], "aggregate_metric_list": listed}
+    for name, content in (("both", group), ("outer", outer)):
+        (other / f"{name}.yaml").write_text(json.dumps(content), "utf-8")
+    arguments = ["--tasks", "outer", "--include_path", str(other), "--output_path", str(other / "out")]
+    with pytest.raises(SystemExit) as done:
+        main(["run", "--model", "oracle_answer", "--log_samples", *arguments])
+    assert done.value.code == 0
+    (found,) = verify([other / "out"], world)
+    text = "its tasks are not those of the group as shipped"
+    assert [(one.kind, one.task, one.text, one.key) for one in found.findings] == [
+        ("deviation", "both", text, "groups")
+    ]
+    assert (found.code(), found.code(("groups",))) == (4, 0)
+
+
 def set_score(content: dict[str, Any]) -> None:
     content["configs"]["small"]["scores"]["metrics"][METRIC]["value"] = 0.99
 
@@ -289,8 +310,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def all_rows(content: dict[str, Any]) -> None:
-    """Make the run one over all rows, which leaderboards take; and put its group into another one."""
-    content["config"]["limit"] = None
+    """Make the run one of a model over all rows, which leaderboards take; and put its group into another one."""
+    content["config"] |= {"limit": None, "model": "hf"}
     for size in content["n-samples"].values():
         size["original"] = size["effective"]
     content["group_subtasks"]["outer"] = ["both"]

@@ -28,4 +28,6 @@ def write_csv(runs: Sequence[Run], path: Path, options: Options) -> Written:
     return Written((path,), (f"{len(frame):,} figures",))
 
 
-EXPORT = Export("csv", "every figure of every task, group and cell, one line each", write_csv, file="scores.csv")
+EXPORT = Export(
+    "csv", "every figure of every task, group and cell, one line each", write_csv, file="scores.csv", ranked=False
+)

@@ -67,7 +67,8 @@ class Export:
     ``write`` gets the runs, the place to write to, and the options. The place is a folder, or a file if ``file`` gives
     its default name. ``repo_type`` is the kind of repository on the hub that takes the files; None: they are not sent.
     Files that are sent become entries of leaderboards, which a run of a part of the rows is not.
-    ``one_model``: all runs must be of one model. ``texts``: the texts of the samples are written, too.
+    ``one_model``: all runs must be of one model. ``texts``: the texts of the samples are written, too. ``ranked``:
+    others rank the figures, so that none is written that its samples contradict, or that is no headline of a system.
     """
 
     name: str
@@ -77,8 +78,4 @@ class Export:
     repo_type: str | None = None
     one_model: bool = False
     texts: bool = False
-
-    @property
-    def for_leaderboards(self) -> bool:
-        """Return whether the files are for a leaderboard, and so take whole runs only."""
-        return self.repo_type is not None
+    ranked: bool = True

@@ -25,6 +25,7 @@ from mrag_eval.platform import (
 from mrag_eval.report.exports import _push as hub
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import Run, runs_of
+from mrag_eval.report.verification._verify import unsupported
 
 
 def _discovered() -> dict[str, Export]:
@@ -40,7 +41,8 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
     """Write the runs at ``results`` in one of :data:`EXPORTS`.
 
     Raises ConfigError for an unknown format, for options that cannot be combined, for a place that cannot be written
-    to, and if the hub refuses; DataError for results or existing files that cannot be read, and for a key in a text.
+    to, and if the hub refuses; DataError for results or existing files that cannot be read, for scores that a format
+    whose figures are ranked does not take, and for a key in a text.
     """
     if form not in EXPORTS:
         raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, EXPORTS)}", f"one of {', '.join(EXPORTS)}")
@@ -48,7 +50,12 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
     output = options.output or Path("export", chosen.file or "")
     if options.card is None:
         (check_output if chosen.file is None else check_output_file)(output, "--output")
-    runs, left_out = runs_of(results, options.metrics, whole=chosen.for_leaderboards)
+    if chosen.ranked and (false := unsupported(results)):
+        raise DataError(
+            f"--format {form} takes no score that its samples contradict: {false[0]}",
+            "export the results as the run wrote them; csv and latex write such a score, with a warning",
+        )
+    runs, left_out = runs_of(results, options.metrics, whole=chosen.repo_type is not None, ranked=chosen.ranked)
     api = _api(chosen, runs, options)
     models = list(dict.fromkeys(run.file.model for run in runs))
     if chosen.one_model and len(models) > 1:

@@ -25,7 +25,9 @@ def write_latex(runs: Sequence[Run], path: Path, options: Options) -> Written:
     return Written((path,))
 
 
-EXPORT = Export("latex", "a booktabs table in percent, tasks against metrics", write_latex, file="scores.tex")
+EXPORT = Export(
+    "latex", "a booktabs table in percent, tasks against metrics", write_latex, file="scores.tex", ranked=False
+)
 
 
 def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import differences, dotted, harmless, shown
+from mrag_eval.config import differences, dotted, harmless, shown, upper_bound
 from mrag_eval.datasets import default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
-from mrag_eval.platform import DataError, did_you_mean
+from mrag_eval.platform import DataError, did_you_mean, tasks_folder
 from mrag_eval.report.exports._licences import LicensedData, source_of
 from mrag_eval.report.files._results import EQUAL_MEANS, LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._samples import scored_samples
@@ -144,30 +144,26 @@ class Run:
         return [note for task in self.tasks if (note := task.no_headline) is not None]
 
 
-def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool = False) -> tuple[list[Run], list[str]]:
-    """Return the runs at ``paths``, and a note on each result that is left out for one with other settings or rows.
+def runs_of(
+    paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool = False, ranked: bool = False
+) -> tuple[list[Run], list[str]]:
+    """Return the runs at ``paths``, and a note on each result that is left out, as for one with other settings or rows.
 
     If a model ran a task several times in one mode, the newest as shipped counts, else the newest. ``whole``: of those
-    with all rows. If
+    with all rows. ``ranked``: of those with a headline, and no other figure of which too many rows failed. If
     ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept, in
     the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
-    a metric that no task has, and if no task was run as a whole.
+    a metric that no task has, and if nothing is left that is whole and has a headline.
     """
     files, scores = _read(paths, metrics)
-    notes = []
-    if whole:
-        partial = {(score.path, score.name): score.part for score in scores if score.part is not None}
-        notes = [
-            f"{Path(path).name}, {name} is left out: {part}, and a leaderboard takes whole runs only"
-            for (path, name), part in partial.items()
-        ]
-        scores = [score for score in scores if score.part is None]
-        if not scores:
-            raise DataError(
-                f"{', '.join(map(str, paths))}: no task was run as a whole ({next(iter(partial.values()))}), and a "
-                "leaderboard takes whole runs only",
-                "run without --limit and --samples; csv, latex and mteb take a part, and say so",
-            )
+    refused = dict(_refused(files, metrics, whole, ranked))
+    notes = [f"{Path(path).name}, {', '.join(named)} is left out: {why}" for (path, *named), why in refused.items()]
+    scores = [s for s in scores if not refused.keys() & {(s.path, s.name), (s.path, s.name, s.metric)}]
+    if not scores:
+        raise DataError(
+            f"{', '.join(map(str, paths))}: no task is left for a leaderboard: {notes[0]}",
+            "run all rows without --limit, and again what failed; csv and latex take what there is, and say so",
+        )
     # of several runs the newest as shipped and over all rows, else the newest over all rows, else the newest
     marks = {
         (str(file.path), leaf.task): (file.part(leaf.task) is not None, bool(_mark(leaf)))
@@ -179,6 +175,24 @@ def runs_of(paths: Sequence[Path], metrics: Sequence[str] = (), *, whole: bool =
     later = {(s.path, s.name): newest[s.model, s.name, s.mode] for s in scores}
     notes += _replaced(files, {run: path for run, path in later.items() if run[0] != path})
     return _runs(files, [score for score in scores if later[score.path, score.name] == score.path], metrics), notes
+
+
+def _refused(
+    files: Sequence[ResultFile], metrics: Sequence[str], whole: bool, ranked: bool
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what leaderboards do not take, and why: tasks by path and name, figures by their metric, too."""
+    for file in files:
+        path, known = str(file.path), upper_bound({}, file.model_type)
+        for task, leaf in file.leaves.items():
+            if whole and (part := file.part(task)) is not None:
+                yield (path, task), f"{part}, and a leaderboard takes whole runs only"
+            elif ranked and known:
+                yield (path, task), f"it is no headline ({known})"
+            elif ranked:
+                main = metrics[0] if metrics else leaf.known.main_metric
+                for metric in metrics or leaf.metrics:
+                    if metric in leaf.metrics and (why := leaf.metrics[metric].no_headline):
+                        yield (path, task, metric)[: 2 + (metric != main)], f"{metric} is no headline ({why})"
 
 
 def _replaced(files: Sequence[ResultFile], older: Mapping[tuple[str, str], str]) -> Iterator[str]:
@@ -230,24 +244,23 @@ def _marked(run: Run) -> Run:
 
     No consumer's schema has a place for it, and a name reaches all of them.
     """
-    marks = {task: _said(leaf) for task, leaf in run.file.leaves.items()}
+    file = run.file
+    redefined = file.redefined(tasks_folder())
+    redefined |= {above for group in redefined for above in file.groups_of(group)}
 
     def marked(task: ExportedTask) -> ExportedTask:
-        own = [marks[leaf] for leaf in run.file.tasks_of(task.name) if leaf in marks] or [marks.get(task.name, "")]
-        said = dict.fromkeys(filter(None, own))
-        if not said:
-            return task
-        return task.called(
-            f"{task.label} ({next(iter(said)) if len(said) == 1 else 'other settings, not the same in each task'})"
-        )
+        leaves = [file.leaves[name] for name in file.tasks_of(task.name) or [task.name] if name in file.leaves]
+        settings = list(dict.fromkeys(filter(None, map(_mark, leaves))))
+        said = [
+            "other tasks than those of the group as shipped" if task.name in redefined else "",
+            "upper bound" if any(leaf.config.upper_bound for leaf in leaves) else "",
+            "without samples" if any(file.samples(leaf.task) is None for leaf in leaves) else "",
+            outcomes_text(leaves),
+            "other settings, not the same in each task" if len(settings) > 1 else "".join(settings),
+        ]
+        return task.called(f"{task.label} ({'; '.join(filter(None, said))})") if any(said) else task
 
     return replace(run, tasks=tuple(map(marked, run.tasks)))
-
-
-def _said(leaf: LeafResult) -> str:
-    """Return what the name of a task says: that it is an upper bound, what came of it, and its other settings."""
-    bound = "upper bound" if leaf.config.upper_bound else ""
-    return "; ".join(filter(None, (bound, outcomes_text([leaf]), _mark(leaf))))
 
 
 def _mark(leaf: LeafResult) -> str:

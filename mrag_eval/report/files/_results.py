@@ -268,6 +268,17 @@ class ResultFile:
             out |= dict.fromkeys(inner or ([child] if child in self.configs else []))
         return list(out)
 
+    def redefined(self, tasks_folder: Path) -> set[str]:
+        """Return the groups that have other members than the groups of the same names in ``tasks_folder``."""
+        from mrag_eval.harness import group_rules
+
+        rules = group_rules(tasks_folder) if self.groups else {}
+        listed = {
+            group: [child for child in rules.get(group, {}).get("task") or () if isinstance(child, str)]
+            for group in self.groups
+        }
+        return {group for group, own in listed.items() if own and sorted(own) != sorted(self.groups[group])}
+
     @cached_property
     def plain_means(self) -> Mapping[str, tuple[str, ...]]:
         """Return group -> metrics of which it has the plain mean of its tasks, and not that weighted by their rows."""

@@ -140,20 +140,19 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
     for name in named.keys() - file.groups.keys():
         yield Finding(str(name), "fault", "group_subtasks: its tasks are no list of names")
     rules = group_rules(tasks_folder) if file.groups else {}
+    redefined = file.redefined(tasks_folder)
     results = file.content.get("results") or {}
     made: dict[str, Any] = {}
     for group in file.groups.keys() & rules.keys():
         leaves = _leaves(file, group)
         made[group] = group_scores(rules[group], leaves, {name: results[name] for name in leaves if name in results})
     blank_half_groups({"group_subtasks": file.groups, "results": {**deepcopy(results), **made}})
-    for group, members in file.groups.items():
+    for group in file.groups:
         found, rule = file.reported(group), rules.get(group)
         wanted = made.get(group, found)
-        listed = [child for child in (rule or {}).get("task") or () if isinstance(child, str)]
-        other = bool(listed) and [*members] != listed
-        if other:
+        if group in redefined:
             yield Finding(group, "deviation", "its tasks are not those of the group as shipped", "groups")
-        if rule is None or other:
+        if rule is None or group in redefined:
             yield from _either_mean(file, group, _leaves(file, group))
         else:
             for key, one, other in differing(found, wanted):
@@ -163,7 +162,7 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
         shown = (file.content.get("groups") or {}).get(group)
         if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
             yield Finding(group, "fault", "its scores under 'groups' are not those under 'results'")
-    yield from _inherited(file, rules)
+    yield from _inherited(file, {name: rule for name, rule in rules.items() if name not in redefined})
 
 
 def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:

@@ -115,7 +115,7 @@ def _later(
         if not is_named(key, _JUDGED) and not key.startswith("instrument.metric:"):
             yield Finding(task, "fault", f"{key} is {value_text(one)}, {value_text(other)} in the run")
     names = list(dict.fromkeys(name for record in records for name in (*record.values, *record.unscored)))
-    decided = {*verdict_metrics(names), *GROUNDED, "language_check"}
+    decided = decided_by_judges(names)
     if [one.record.row for one in judged] != [one.record.row for one in samples]:
         yield Finding(task, "fault", "its rows are not those of the run")
         return
@@ -146,6 +146,11 @@ def _later(
     yield from instruments_follow(here, records)
     yield from means(alone, whole, ScoredSamples.of(records))
     yield from recomputed_scores(alone, whole, records)[2]
+
+
+def decided_by_judges(names: Sequence[str]) -> set[str]:
+    """Return the metrics that verdicts after a run may change, among ``names``."""
+    return {*verdict_metrics(names), *GROUNDED, "language_check"}
 
 
 def _without_verdicts(sample: Sample, decided: set[str]) -> dict[str, Any]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.platform import DataError, Wait, reading_back, uncollected
-from mrag_eval.report.files._results import ResultFile, outcomes_text, read_results
+from mrag_eval.report.files._results import (
+    LaterVerdicts,
+    LeafResult,
+    ResultFile,
+    outcomes_text,
+    read_results,
+    with_later_verdicts,
+)
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples, scored_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
@@ -21,7 +28,7 @@ from mrag_eval.report.verification._claims import (
     source_follows,
     task_settings,
 )
-from mrag_eval.report.verification._findings import Finding, Verified
+from mrag_eval.report.verification._findings import Finding, Verified, value_text
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_results
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
@@ -31,7 +38,7 @@ from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
 from mrag_eval.report.verification._task_here import LOG, TaskHere
 from mrag_eval.report.verification._unchecked import CheckedTask, unchecked
-from mrag_eval.report.verification._verdict_checks import judge_texts, later_verdicts, votes_read
+from mrag_eval.report.verification._verdict_checks import decided_by_judges, judge_texts, later_verdicts, votes_read
 
 
 def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Path] = ()) -> list[Verified]:
@@ -59,17 +66,37 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
 def unsupported(paths: Sequence[Path | str]) -> list[str]:
     """Return one line for each score in the results at ``paths`` that is not the mean of its samples.
 
-    This is the quick part of :func:`verify`, for every command that prints scores. Results without samples, and paths
-    that are not results, give no line. Inside :func:`read_once` the samples that a command has read are not read again.
+    This is the quick part of :func:`verify`, for every command that prints scores. Of verdicts that were given after a
+    run, their scores are compared with their own samples, and those that no judge decides with the run's. Results
+    without samples, and paths that are not results, give no line. Inside :func:`read_once` the samples that a command
+    has read are not read again.
     """
     lines = []
     leaves = [(file, task, leaf) for file in _results_of(paths) for task, leaf in file.leaves.items()]
     with Wait("comparing scores with their samples", len(leaves), "tasks") as wait:
         for file, task, leaf in wait.over(leaves):
             samples = _samples_or_none(file, task)
-            for finding in means(file, leaf, samples) if samples is not None else ():
-                lines.append(f"{task}: {finding.text} (mrag-eval verify {file.path})")
+            found = [*means(file, leaf, samples)] if samples is not None else []
+            found += _later_means(file, leaf)
+            lines += [f"{task}: {finding.text} (mrag-eval verify {file.path})" for finding in found]
     return lines
+
+
+def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Finding]:
+    """Compare the scores that verdicts after a run give it, which commands print in place of its own."""
+    try:
+        later = with_later_verdicts(replace(file, leaves={leaf.task: leaf})).leaves[leaf.task]
+        judged = None if later is leaf else scored_samples(LaterVerdicts.samples_path(file.path, leaf.task))
+    except DataError:
+        return
+    if judged is not None:
+        # the harness reports the scores of the run itself
+        yield from means(replace(file, content={}), later, judged)
+        for name in {*leaf.metrics, *later.metrics} - decided_by_judges([*leaf.metrics, *later.metrics]):
+            one, other = (found.metrics.get(name) for found in (later, leaf))
+            if (one and one.value) != (other and other.value):
+                text = f"{name} is {value_text(one and one.value)} with later verdicts, which do not decide it"
+                yield Finding(leaf.task, "fault", text)
 
 
 def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
