@@ -22,12 +22,14 @@ def why_undecided(missing: int, size: int) -> str:
 class Vote:
     """One seat's vote on one row, or on a claim of its answer. ``verdict`` is None for an abstention; ``error``
     (``"reason: detail"``) is its cause. ``passage`` is the place of the passage that decides a claim, from 1.
+    ``reply`` is what the seat replied last, from which the vote can be read again; None if nothing came.
     """
 
     verdict: VerdictValue | None
     justification: str = ""
     error: str | None = None
     passage: int | None = field(default=None, metadata=OPTIONAL)
+    reply: str | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def reason(self) -> str | None:

@@ -12,6 +12,7 @@ from mrag_eval.config import Judge, ModelSpec, load_config
 from mrag_eval.core import Judgement, Vote
 from mrag_eval.judging._rubrics import Case, Rubric
 from mrag_eval.models import (
+    LONGEST_REPLY,
     Answered,
     AuxModel,
     KeptReplies,
@@ -123,18 +124,21 @@ class Panel:
         """
         asked = self.ask(rubric, [case for case in cases if isinstance(case, Case)])
         by_case = zip(*asked.answers.values(), strict=True)
-        found = (dict(zip(self._seats, map(_vote, row), strict=True)) for row in by_case)
+        found = (dict(zip(self._seats, map(vote_of, row), strict=True)) for row in by_case)
         return [next(found) if isinstance(case, Case) else {} for case in cases], asked.ledgers
 
 
-def _vote(answer: Answered[Verdict]) -> Vote:
+def vote_of(answer: Answered[Verdict]) -> Vote:
+    """Return the vote that a seat's replies about one case make, with the last of them."""
+    said = None if answer.replies[-1].error is not None else answer.replies[-1].text[-LONGEST_REPLY:]
     if answer.value is None:
-        return Vote(None, error=answer.error)
+        return Vote(None, error=answer.error, reply=said)
     text = answer.value.justification
     return Vote(
         answer.value.verdict,
         text if len(text) <= _LONGEST_JUSTIFICATION else f"{text[:_LONGEST_JUSTIFICATION]}…",
         passage=answer.value.passage,
+        reply=said,
     )
 
 

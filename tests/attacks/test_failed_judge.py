@@ -146,7 +146,7 @@ def test_judging_old_samples_again_gives_the_new_scores(evaluated: Run) -> None:
     assert "28 unjudged (server, stopped)" in cli("judge", "answers", samples).output
 
 
-def test_votes_forged_with_all_that_follows_are_found_while_the_replies_are_kept(
+def test_votes_forged_with_all_that_follows_are_found_by_their_replies_on_any_machine(
     evaluated: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = evaluated("whole", False)
@@ -154,8 +154,7 @@ def test_votes_forged_with_all_that_follows_are_found_while_the_replies_are_kept
     assert run.blamed() == []
     found = run.verified()
     assert found is not None
-    votes = "votes of judges: their replies are not kept here"
-    assert votes not in found.unchecked
+    assert "that the replies of judges are theirs" in found.unchecked
     # the second judge on row 33, which the first and the second judge differ on
     line = run.samples["judged"][33]
     assert [vote["verdict"] for vote in line["votes"].values()] == [False, True, True]
@@ -163,9 +162,17 @@ def test_votes_forged_with_all_that_follows_are_found_while_the_replies_are_kept
     line["rows"]["judge"] |= {"verdict": False, "disagreement": 1 / 3}
     line["rows"]["values"] |= {"judged_accuracy": 0.0, "judge_correct": 0.0}
     assert run.agree("judged")
-    assert run.blamed() == ["judged: votes.two.verdict of 1 of 60 rows, first 'q33': False, True by its kept reply"]
-    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "elsewhere"))
-    assert run.blamed() == []
-    found = run.verified()
-    assert found is not None
-    assert votes in found.unchecked
+    fault = "judged: votes.two.verdict of 1 of 60 rows, first 'q33': False, True by its reply"
+    assert run.blamed() == [fault]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("MRAG_CACHE", str(tmp_path / "elsewhere"))
+        assert run.blamed() == [fault]
+        # whose reply it is nothing says, but the machine that has kept it
+        vote = line["votes"]["two"]
+        vote["reply"] = vote["reply"].replace('"correct"', '"incorrect"')
+        assert run.blamed() == []
+    (first, second) = run.blamed()
+    assert first == fault
+    assert second.startswith("judged: votes.two.reply of 1 of 60 rows, first 'q33'")
+    del vote["reply"]
+    assert "votes.two.reply of 1 of 60 rows, first 'q33': nothing, " in run.blamed()[-1]

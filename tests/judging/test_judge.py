@@ -256,8 +256,9 @@ def test_votes_keep_justifications_reasons_and_disagreement() -> None:
     judges = panel(YES, lambda _: verdict("correct", "same year"), NO, lambda _: "I would rather not say.")
     (judgement,), ledgers = decided(judges)
     votes = to_json(judgement.votes)
-    assert votes["j2"] == {"verdict": True, "justification": "same year", "error": None}
-    assert votes["j4"]["verdict"] is None
+    reply = verdict("correct", "same year")
+    assert votes["j2"] == {"verdict": True, "justification": "same year", "error": None, "reply": reply}
+    assert (votes["j4"]["verdict"], votes["j4"]["reply"]) == (None, "I would rather not say.")
     assert votes["j4"]["error"].startswith("unreadable: ")
     assert judgement.disagreement == pytest.approx(1 / 3)
     assert to_json(JudgedRecord.of(judgement)) == {

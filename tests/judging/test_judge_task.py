@@ -77,7 +77,8 @@ def test_the_votes_of_every_row_are_counted_shown_and_published(
     assert [len(judge.asked) for judge in judges.values()] == [15, 15, 15]
     sample = results["samples"]["judged"][0]
     assert set(sample["votes"]) == {"j1", "j2", "j3"}
-    assert sample["votes"]["j3"] == {"verdict": False, "justification": "because", "error": None}
+    vote = {"verdict": False, "justification": "because", "error": None}
+    assert sample["votes"]["j3"] == {**vote, "reply": verdict("incorrect")}
     assert sample["rows"]["judge"]["disagreement"] == pytest.approx(1 / 3)
     table = scores["judge"]
     assert (table["size"], table["outcomes"]) == (3, {"majority": 15})

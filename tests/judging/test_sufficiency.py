@@ -72,7 +72,7 @@ def test_the_panel_sees_question_place_and_passages_and_no_answer() -> None:
     assert "the model's answer" not in text
     assert "<golden_answer>" not in text
     assert "nothing else" in system["content"]
-    assert row.sufficiency == Judgement(True, "unanimous", {"j": Vote(True, "because")})
+    assert row.sufficiency == Judgement(True, "unanimous", {"j": Vote(True, "because", reply=says("yes")(""))})
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_votes_intervals_and_the_panels_table_are_in_the_results(
     sample = results["samples"]["context"][0]
     assert sample["rows"]["sufficiency"]["votes"] == {"j1": True, "j2": True, "j3": False}
     assert sample["rows"]["sufficiency_votes"]["j3"] == {
-        "verdict": False, "justification": "nothing there", "error": None,
+        "verdict": False, "justification": "nothing there", "error": None, "reply": says("no", "nothing there")(""),
     }  # fmt: skip
     assert any("judged by a panel of 3 · 15 contexts · 15 unanimous" in r.getMessage() for r in caplog.records)
     json.dumps(results, default=handle_non_serializable, allow_nan=False)

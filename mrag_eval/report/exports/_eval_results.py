@@ -95,10 +95,10 @@ def _figure_line(score: Score) -> str:
 
 def _settings_line(score: Score) -> str:
     """Return the settings of a figure's task as one readable line."""
-    shown = score.settings
+    shown, passages = score.settings, score.passages or ""
     parts = [
         f"IR mode {shown['retrieval_mode']}" if "retrieval_mode" in shown else "",
-        _passages(shown["passages"]) if "passages" in shown else "",
+        number_of(int(passages), "passage") if passages.isdigit() else passages and f"passages: {passages}",
         shown.get("embedder", shown.get("index", "")),
         f"judged by {score.judges}" if score.judges else "",
         shown.get("failed_votes", ""),
@@ -107,10 +107,6 @@ def _settings_line(score: Score) -> str:
         f"fingerprint {shown['fingerprint'][:12]}" if "fingerprint" in shown else "",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def _passages(passages: str) -> str:
-    return number_of(int(passages), "passage") if passages.isdigit() else f"passages: {passages}"
 
 
 def _there(path: Path) -> list[dict[str, Any]]:

@@ -108,13 +108,6 @@ def _named(tasks: Sequence[str]) -> str:
     return ", ".join(tasks[:MOST_NAMED]) + more
 
 
-def alike(first: Any, second: Any) -> bool:
-    """Return whether two values are the same, numbers up to the last digits."""
-    if isinstance(first, int | float) and isinstance(second, int | float):
-        return abs(first - second) <= _TOLERANCE * max(1.0, abs(first), abs(second))
-    return bool(first == second)
-
-
 def value_text(value: Any) -> str:
     """Return a value as a finding shows it; of a block, its texts."""
     if isinstance(value, Mapping):
@@ -145,7 +138,9 @@ def same(found: Any, wanted: Any) -> bool:
         return found is wanted
     if isinstance(found, float) and isinstance(wanted, float) and math.isnan(found) and math.isnan(wanted):
         return True
-    return alike(found, wanted)
+    if isinstance(found, int | float) and isinstance(wanted, int | float):
+        return abs(found - wanted) <= _TOLERANCE * max(1.0, abs(found), abs(wanted))
+    return bool(found == wanted)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._findings import Finding, alike, differing, value_text
+from mrag_eval.report.verification._findings import Finding, differing, same, value_text
 from mrag_eval.report.verification._sample_checks import sha256_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import TaskScores, halved_metrics, measured_on, reported_measures, value_names
@@ -212,6 +212,6 @@ def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterato
         plain = sum(part for part, _ in parts) / len(parts)
         total = sum(n for _, n in parts)
         weighted = sum(part * n for part, n in parts) / total if total else plain
-        if not (alike(value, plain) or alike(value, weighted)):
+        if not (same(value, plain) or same(value, weighted)):
             own = f"{value_text(plain)} or weighted by rows {value_text(weighted)}"
             yield Finding(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")

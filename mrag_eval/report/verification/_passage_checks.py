@@ -50,7 +50,8 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         for place, passage in enumerate(doc.get("passages") or (), 1):
             known = given.get(passage["id"]) or texts.get(passage["id"])
             if known is not None:
-                shown, kept = _as_found(passage), _as_kept(known)
+                shown, lang = _as_found(passage), getattr(known, "original_lang", None) or known.lang
+                kept = {"text": known.text, "title": known.title, "lang": lang, "doc_id": known.doc_id}
                 of_corpus.compare(row, shown, {key: kept[key] for key in shown}, "doc.passages")
             elif texts or given:
                 of_corpus.add(row, "doc.passages.id", passage["id"], None)
@@ -106,11 +107,6 @@ def _as_found(passage: Mapping[str, Any]) -> dict[str, Any]:
     # of a translated title, the original is in no sample
     out = {"text": passage["original_text"]} if translated else {key: passage.get(key) for key in ("text", "title")}
     return out | {"lang": passage.get("original_lang") or passage.get("lang"), "doc_id": passage.get("doc_id")}
-
-
-def _as_kept(known: Passage) -> dict[str, Any]:
-    lang = getattr(known, "original_lang", None) or known.lang
-    return {"text": known.text, "title": known.title, "lang": lang, "doc_id": known.doc_id}
 
 
 def _places(columns: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:

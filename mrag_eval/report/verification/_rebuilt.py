@@ -224,10 +224,6 @@ def _ranking(columns: Mapping[str, Any] | None) -> tuple[Ranked, ...]:
 def _decided(here: TaskHere, sample: Sample, row: Scored) -> Decided:
     """Return what the sample says that judges, classifiers and translators said of its row."""
     record, labels = sample.record, sample.record.relevance
-    answer = {
-        seat: Vote(vote.get("verdict"), str(vote.get("justification") or ""), vote.get("error"))
-        for seat, vote in sample.votes.items()
-    }
     taken = [one for one in record.failures if one.step == "translation of answers"]
     taken += [one for one in record.failures if one.step == "grounding"] if record.grounding is None else []
     if labels is not None and labels.by != "judge":
@@ -235,7 +231,7 @@ def _decided(here: TaskHere, sample: Sample, row: Scored) -> Decided:
     metric = next((name for name in here.leaf.config.metrics if name in TRANSLATED), None)
     scored = metric in record.values
     return Decided(
-        None if record.judge is None else answer,
+        None if record.judge is None else votes_of(sample),
         None if record.sufficiency is None else record.sufficiency_votes or {},
         record.grounding,
         None if labels is None else _labels(row, labels, record.failures),
@@ -243,6 +239,19 @@ def _decided(here: TaskHere, sample: Sample, row: Scored) -> Decided:
         None if scored or metric is None else record.unscored.get(metric),
         taken,
     )
+
+
+def votes_of(sample: Sample) -> dict[str, Vote]:
+    """Return the votes on the answer, by seat."""
+    return {
+        seat: Vote(
+            vote.get("verdict"),
+            str(vote.get("justification") or ""),
+            vote.get("error"),
+            reply=None if vote.get("reply") is None else str(vote["reply"]),
+        )
+        for seat, vote in sample.votes.items()
+    }
 
 
 def _labels(row: Scored, record: LabelRecord, failures: Sequence[Failure]) -> Labels:

@@ -141,7 +141,11 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
                 continue
             if name == "judge" and one is not None and other is not None and one.verdict != other.verdict:
                 against_votes.append(before.row)
-            by = _of_claims(before) if name == "grounding" else _BY.get(name, "by its reply")
+            by = _BY.get(name, "by its reply")
+            if name == "grounding":
+                # what a classifier says of claims is taken as recorded
+                claims = () if before.grounding is None else before.grounding.claims
+                by = "by its votes and passages" if any(claim.votes for claim in claims) else "by its passages"
             if name == "failures" and _without_votes(before) == _without_votes(record):
                 by = "by its votes"
             of(by).compare(before.row, to_json(one), to_json(other), name)
@@ -154,12 +158,6 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
         yield Finding(task, "fault", text)
     for differing in gathered.values():
         yield from differing.findings()
-
-
-def _of_claims(record: RowRecord) -> str:
-    """Return what decides the claims of an answer; what a classifier says of them is taken as recorded."""
-    voted = record.grounding is not None and any(claim.votes for claim in record.grounding.claims)
-    return "by its votes and passages" if voted else "by its passages"
 
 
 def _without_votes(record: RowRecord) -> list[Failure]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mrag_eval.config import dotted
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._findings import MOST_NAMED, Finding, alike, value_text
+from mrag_eval.report.verification._findings import MOST_NAMED, Finding, same, value_text
 from mrag_eval.scoring import RowRecord, TaskScores, summarize
 
 
@@ -28,7 +28,7 @@ def recomputed_scores(
     other = [
         name
         for name in names
-        if before is not after and name not in named and not alike(before.get(name), after.get(name))
+        if before is not after and name not in named and not same(before.get(name), after.get(name))
     ]
     shown = [
         f"{name} {value_text(before.get(name))}, {value_text(after.get(name))} by the samples"
@@ -52,6 +52,6 @@ def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterato
         mean = sum(values) / len(values) if whole else None
         by_harness = next((value for key, value in reported.items() if key.partition(",")[0] == name), mean)
         for where, value in (("scores", score.value), ("harness's results", by_harness)):
-            if not alike(value, mean):
+            if not same(value, mean):
                 text = f"{name} is {value_text(value)} in the {where}, {value_text(mean)} by the samples"
                 yield Finding(leaf.task, "fault", text)

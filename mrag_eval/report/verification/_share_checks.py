@@ -30,7 +30,11 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         left = to_json(skipped_territories(config.metrics, here.rows.repeated.selection.skipped))
         if any(to_json(record.skipped) != left for record in records if record.prompts is not None):
             yield Finding(task, "fault", "the skipped questions are not those that the mode leaves out")
-    both = [s.record.row for s in samples if any(not _is_vote(vote) for vote in s.votes.values())]
+    both = [
+        s.record.row
+        for s in samples
+        if any((v.get("verdict") is None) != isinstance(v.get("error"), str) for v in s.votes.values())
+    ]
     if both:
         yield Finding(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
     note = None
@@ -111,11 +115,6 @@ def _panel(
         failed = Counter(ledger.failures)
         if abstained - failed or (failed - abstained and len(shares) == 1):
             yield Finding(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
-
-
-def _is_vote(vote: Mapping[str, Any]) -> bool:
-    verdict, error = vote.get("verdict"), vote.get("error")
-    return isinstance(error, str) if verdict is None else error is None
 
 
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:

@@ -207,9 +207,14 @@ UNCHECKED = (
         ("rows.grounding",),
     ),
     Unchecked(
-        "votes of judges: their replies are not kept here",
+        "votes of judges without a reply that can be read again here",
         lambda run: run.votes.compared < run.votes.cast,
         ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),
+    ),
+    Unchecked(
+        "that the replies of judges are theirs",
+        lambda run: bool(run.votes.cast),
+        (),
     ),
     Unchecked(
         "relevance labels of judges, of translated answers, and of texts that are not here",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import GROUNDED, JUDGES, is_named, verdict_metrics
-from mrag_eval.judging import Rubric, kept_votes, relevance_rubric, sufficiency_rubric, verdict_rubric
+from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric, votes_again
 from mrag_eval.platform import ConfigError, DataError, to_json
 from mrag_eval.prompts import builtin_names
 from mrag_eval.report.files._results import LaterVerdicts, LeafResult, ResultFile
@@ -17,7 +17,7 @@ from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._claims import instruments_follow, task_settings
 from mrag_eval.report.verification._findings import Differing, Finding, Kind, differing, value_text
-from mrag_eval.report.verification._rebuilt import Rebuilt
+from mrag_eval.report.verification._rebuilt import Rebuilt, votes_of
 from mrag_eval.report.verification._row_checks import made_again, row_values
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
@@ -31,7 +31,7 @@ _OF_VERDICTS = ("judge", "panel", "claims_panel", "grounding", "failures", "valu
 
 @dataclass(frozen=True)
 class VotesRead:
-    """The votes that differ from the kept replies, and how many of all were compared."""
+    """The votes that differ from their replies, and how many of all were compared."""
 
     findings: tuple[Finding, ...] = ()
     compared: int = 0
@@ -39,22 +39,22 @@ class VotesRead:
 
 
 def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> VotesRead:
-    """Read the votes again from the judges' replies in the cache, as far as they are there."""
-    said = [(sample.votes, sample.record.sufficiency_votes or {}) for sample in samples]
-    cast = sum(len(votes) for both in said for votes in both)
-    if not cast:
-        return VotesRead()
-    kept = kept_votes(here.judge, here.leaf.seats, found.rows)
-    if kept is None:
-        return VotesRead(cast=cast)
-    differing = Differing(here.leaf.task, len(samples), "by its kept reply")
+    """Read the votes again from the judges' replies, in the cache here or in the samples; one that was cast has one."""
+    recorded = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
+    size = sum(len(votes) for both in recorded for votes in both)
+    answers, passages = map(votes_of, samples), (sample.record.sufficiency_votes or {} for sample in samples)
+    again = votes_again(here.judge, here.leaf.seats, found.rows, [*answers], [*passages]) if size else None
+    if again is None or any(judge_texts(here)):
+        return VotesRead(cast=size)
+    differing = Differing(here.leaf.task, len(samples), "by its reply")
     compared = 0
-    for sample, (answers, passages), *again in zip(samples, said, *kept, strict=True):
-        for key, votes, read in (("votes", answers, again[0]), ("sufficiency_votes", to_json(passages), again[1])):
-            compared += sum(seat in votes for seat in read)
-            known = {seat: to_json(vote) for seat, vote in read.items() if seat in votes}
-            differing.compare(sample.record.row, {seat: votes[seat] for seat in known}, known, key)
-    return VotesRead(tuple(differing.findings()), compared, cast)
+    for sample, both, *read in zip(samples, recorded, *again, strict=True):
+        for key, own, votes in zip(("votes", "sufficiency_votes"), both, read, strict=True):
+            compared += len(votes)
+            cast = [seat for seat, vote in own.items() if vote.get("verdict") is not None and not vote.get("reply")]
+            wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(votes)}
+            differing.compare(sample.record.row, {seat: own[seat] for seat in wanted}, wanted, key)
+    return VotesRead(tuple(differing.findings()), compared, size)
 
 
 def judge_texts(here: TaskHere) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,28 +76,27 @@ def unsupported(paths: Sequence[Path | str]) -> list[str]:
     leaves = [(file, task, leaf) for file in _results_of(paths) for task, leaf in file.leaves.items()]
     with Wait("comparing scores with their samples", len(leaves), "tasks") as wait:
         for file, task, leaf in wait.over(leaves):
-            samples = _samples_or_none(file, task)
-            found = [*means(file, leaf, samples)] if samples is not None else []
-            found += _later_means(file, leaf)
+            path, found = file.samples(task, judged=False), list[Finding]()
+            # the command that reads these files names their faults
+            with suppress(DataError):
+                found += means(file, leaf, scored_samples(path)) if path is not None else ()
+                found += _later_means(file, leaf)
             lines += [f"{task}: {finding.text} (mrag-eval verify {file.path})" for finding in found]
     return lines
 
 
 def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Finding]:
     """Compare the scores that verdicts after a run give it, which commands print in place of its own."""
-    try:
-        later = with_later_verdicts(replace(file, leaves={leaf.task: leaf})).leaves[leaf.task]
-        judged = None if later is leaf else scored_samples(LaterVerdicts.samples_path(file.path, leaf.task))
-    except DataError:
+    later = with_later_verdicts(replace(file, leaves={leaf.task: leaf})).leaves[leaf.task]
+    if later is leaf:
         return
-    if judged is not None:
-        # the harness reports the scores of the run itself
-        yield from means(replace(file, content={}), later, judged)
-        for name in {*leaf.metrics, *later.metrics} - decided_by_judges([*leaf.metrics, *later.metrics]):
-            one, other = (found.metrics.get(name) for found in (later, leaf))
-            if (one and one.value) != (other and other.value):
-                text = f"{name} is {value_text(one and one.value)} with later verdicts, which do not decide it"
-                yield Finding(leaf.task, "fault", text)
+    # the harness reports the scores of the run itself
+    yield from means(replace(file, content={}), later, scored_samples(LaterVerdicts.samples_path(file.path, leaf.task)))
+    for name in {*leaf.metrics, *later.metrics} - decided_by_judges([*leaf.metrics, *later.metrics]):
+        one, other = (None if name not in found.metrics else found.metrics[name].value for found in (later, leaf))
+        if one != other:
+            text = f"{name} is {value_text(one)} with later verdicts, {value_text(other)} in the run"
+            yield Finding(leaf.task, "fault", text)
 
 
 def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
@@ -110,14 +110,6 @@ def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
                 # the command that reads this path names its fault
                 continue
     return list(found.values())
-
-
-def _samples_or_none(file: ResultFile, task: str) -> ScoredSamples | None:
-    path = file.samples(task, judged=False)
-    try:
-        return scored_samples(path) if path is not None else None
-    except DataError:
-        return None
 
 
 def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait: Wait, read: set[Path]) -> Verified:
@@ -171,17 +163,16 @@ def _of_task(
     scores, numbers, differing = recomputed_scores(file, leaf, records)
     again = made_again(here, samples)
     asked.add(samples)
-    computed = [*row_values(here, samples, again), *differing]
+    read = votes_read(here, samples, again)
+    computed = [*row_values(here, samples, again), *differing, *read.findings]
     # another version may read replies and compute intervals in another way
     findings += [*of_means, *([replace(f, kind="open") for f in computed] if other_versions(leaf) else computed)]
-    read = votes_read(here, samples, again)
     for check in (
         sample_lines(file, here, samples),
         prompts(file, here, samples),
         passages(here, samples),
         rank_shares(here, samples),
         seats_follow(leaf, records),
-        read.findings,
         judge_texts(here),
         task_results(file, here, samples, scored, scores, named),
         record_follows(file, here, samples),
