@@ -115,7 +115,9 @@ def _asked(
         for i, row in enumerate(rows)
         if row.doc.answers and row.ranking and failed_in(row.failures, _SEARCHED) is None
     ]
-    found = panel.ask(judging.relevance_rubric(labeller.block.relevance.prompt), [_case(rows[i], texts) for i in asked])
+    shown = [[texts[name] for name in ids_of(rows[i])] for i in asked]
+    cases = [judging.Case.of(rows[i].doc, rows[i].doc.answers, passages=p) for i, p in zip(asked, shown, strict=True)]
+    found = panel.ask(judging.relevance_rubric(labeller.block.relevance.prompt), cases)
     said = [Labels("judge") for _ in rows]
     for place, i in enumerate(asked):
         votes = {seat: replies[place] for seat, replies in found.answers.items()}
@@ -123,10 +125,6 @@ def _asked(
             "judge", votes={seat: str(v.error) if v.value is None else tuple(v.value) for seat, v in votes.items()}
         )
     return said, LabellingShare("judge", None, None, panel.model_names, found.ledgers, panel.take())
-
-
-def _case(row: Scored, texts: Mapping[str, Passage]) -> judging.Case:
-    return judging.Case.of(row.doc, row.doc.answers, passages=[texts[name] for name in ids_of(row)])
 
 
 def _translated_answers(rows: Sequence[Scored], translator: models.Translator) -> list[Answers]:

@@ -10,7 +10,6 @@ from mrag_eval.report.exports._licences import passages_shareable
 from mrag_eval.report.exports._runs import ExportedTask
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples
-from mrag_eval.scoring import RowRecord
 
 
 def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_text: bool) -> Iterator[dict[str, Any]]:
@@ -25,6 +24,7 @@ def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_te
         return
     shareable = include_text or task.source.shareable
     prompt = include_text or passages_shareable(task.config)
+    withheld = f"withheld: {f'licence {licence}' if (licence := task.source.licence) else 'no licence known'}"
     kept = {score.metric: score.lower_is_better for score in task.overall if score.value is not None}
     for sample in read_samples(task.samples):
         record = sample.record
@@ -44,7 +44,7 @@ def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_te
                     "score": value,
                     "is_correct": value >= 1.0 if kept[metric] is False else value <= 0.0 and bool(kept[metric]),
                 },
-                "metadata": _metadata(record, shareable, task.source.licence),
+                "metadata": {**record.cell, **({} if shareable else {"text": withheld})},
             }
 
 
@@ -82,9 +82,3 @@ def _texts(sample: Sample, shareable: bool, prompt: bool) -> dict[str, Any]:
             }
         ],
     }
-
-
-def _metadata(record: RowRecord, shareable: bool, licence: str | None) -> dict[str, str]:
-    if shareable:
-        return dict(record.cell)
-    return {**record.cell, "text": f"withheld: {f'licence {licence}' if licence else 'no licence known'}"}

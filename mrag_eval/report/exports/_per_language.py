@@ -131,18 +131,16 @@ def _task(task: ExportedTask) -> dict[str, Any]:
         "scores": {task.split or _NO_SPLIT: [whole] if _ALL in _subsets(task) else by_language},
         "overall": whole,
         "by_language": by_language,
-        "metrics": {score.metric: _measured(score) for score in task.overall},
+        "metrics": {
+            s.metric: {"unit": s.unit, "better": s.better, **({"judges": s.judges} if s.judges else {})}
+            for s in task.overall
+        },
         **({"unscored": unscored} if unscored else {}),
         **({} if why is None else {"no_headline": why}),
         # the harness measures the run, not its tasks
         "evaluation_time": task.file.seconds if len(task.file.leaves) == 1 else None,
         "run_time": task.file.seconds,
     }
-
-
-def _measured(score: Score) -> dict[str, str]:
-    """Return the unit of a metric, which side of it is better, and the judges that decide it, if any."""
-    return {"unit": score.unit, "better": score.better, **({"judges": score.judges} if score.judges else {})}
 
 
 def _row(scores: Sequence[Score], main: str | None, subset: str, languages: str | None) -> dict[str, Any]:

@@ -35,7 +35,10 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
     hidden = 0
     for sample, number in zip(samples, _numbers(here, samples), strict=True):
         line = {key: value for key, value in sample.line.items() if key not in _OWN}
-        wanted = _line(here, sample, {**_columns(sample, halved), **dict.fromkeys(of_task)}) | {"doc_id": number}
+        columns: dict[str, Any] = {name: value for name, value in sample.record.values.items() if name not in halved}
+        # with several ranks the harness has None where a row has no value
+        columns |= dict.fromkeys(name for name in sample.record.unscored if sample.line.get(name, 0) is None)
+        wanted = _line(here, sample, {**columns, **dict.fromkeys(of_task)}) | {"doc_id": number}
         if any(line.get(key) != wanted[key] for key in _HASHES) and HIDDEN in json.dumps(line):
             hidden += 1
             wanted |= {key: line.get(key) for key in _HASHES}
@@ -74,13 +77,6 @@ def _line(here: TaskHere, sample: Sample, columns: Mapping[str, Any]) -> dict[st
     replies = line.get("resps") or ()
     kept = line.get("filtered_resps") if filters else [given[0] if given else None for given in replies]
     return wanted | {"filtered_resps": kept}
-
-
-def _columns(sample: Sample, halved: set[str]) -> dict[str, Any]:
-    """Return the harness's columns: the row's values, and with several ranks None where it has none."""
-    record = sample.record
-    empty = {name: None for name in record.unscored if sample.line.get(name, 0) is None}
-    return {**{name: value for name, value in record.values.items() if name not in halved}, **empty}
 
 
 def _doc(rows: RowsHere | None, sample: Sample) -> dict[str, Any]:
