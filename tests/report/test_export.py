@@ -59,7 +59,7 @@ def write_run(
                 "task": task,
                 "metrics": ["match", "language_mix", "judged_accuracy"],
                 "data": {"benchmark": benchmark, "split": "validation"},
-                "source": {"hub": "google/xquad", "revision": "abc123"},
+                "source": {"place": {"hub": "google/xquad", "revision": "abc123"}},
                 "retrieval": {"mode": "qlang", "k": 3, "corpus": "benchmark"},
                 "prompt": {"template": "short_answer"},
                 "metadata": {"version": 1.0},

@@ -47,7 +47,7 @@ def test_the_headline_is_the_benchmark_s_main_metric_not_the_first_of_a_list(tmp
     """BordIRlines lists option_read and the papers' scores; its main metric is one that silence cannot win."""
     table = {"Cst_CS_all": cell(1.0, 20), "KB_CS": cell(0.5, 20), "controller_share": cell(0.6, 20)}
     scores: dict[str, Any] = {"metrics": {"option_read": cell(1.0)}, "concurrence": {"intervals": table}}
-    more = {"metrics": ["concurrence", "option_read"], "source": {"hub": "borderlines/bordirlines"}}
+    more = {"metrics": ["concurrence", "option_read"], "source": {"place": {"hub": "borderlines/bordirlines"}}}
     run = write_run(tmp_path / "run", benchmark="bordirlines", scores=scores, **more)
     entries, _ = written(run, "eval-results", tmp_path)
     values = {entry["dataset"]["task_id"]: entry["value"] for entry in entries}
@@ -60,7 +60,7 @@ def test_the_headline_is_the_benchmark_s_main_metric_not_the_first_of_a_list(tmp
 def test_without_its_main_metric_a_task_has_no_headline_and_a_note(tmp_path: Path) -> None:
     """XRAG without judges has language_check, which says nothing about right answers."""
     scores = {"metrics": {"language_check": cell(0.9)}, "unscored": {"judged_accuracy": {"no panel judged the row": 4}}}
-    run = write_run(tmp_path / "run", benchmark="xrag", scores=scores, source={"hub": "AmazonScience/XRAG"})
+    run = write_run(tmp_path / "run", benchmark="xrag", scores=scores, source={"place": {"hub": "AmazonScience/XRAG"}})
     entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench")
     ids = {entry["dataset"]["task_id"] for entry in entries}
     assert "rag_de" not in ids
@@ -147,7 +147,7 @@ def test_a_group_s_mean_needs_every_task(tmp_path: Path) -> None:
 
 
 def test_your_own_rows_have_a_headline_if_you_name_it(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", benchmark="jsonl", source={"hub": None, "path": "rows.jsonl"})
+    run = write_run(tmp_path / "run", benchmark="jsonl", source={"place": {"hub": None, "path": "rows.jsonl"}})
     entries, notes = written(run, "eval-results", tmp_path, dataset="me/bench")
     assert "rag_de" not in {entry["dataset"]["task_id"] for entry in entries}
     assert "rag_de: no headline, no main metric is declared for its rows: name one with --metric" in notes
@@ -283,7 +283,7 @@ def test_rows_of_local_files_name_no_split_and_no_revision_of_the_hub(tmp_path: 
 
     def local(content: dict[str, Any]) -> None:
         for config in content["configs"].values():
-            config |= {"data": data, "source": {"path": "/data/copy"}}
+            config |= {"data": data, "source": {"place": {"path": "/data/copy"}}}
 
     changed(run, local)
     out = export([run], "eee", Options(output=tmp_path / "out"))

@@ -298,14 +298,14 @@ def test_metrics_without_a_mean_and_another_detector_follow_from_the_samples(
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the readings of each sample file, by its name."""
     found: Counter[str] = Counter()
-    whole = Path.read_text
+    whole = Path.open
 
-    def counting(path: Path, *args: Any, **kwargs: Any) -> str:
+    def counting(path: Path, *args: Any, **kwargs: Any) -> Any:
         if path.name.startswith("samples_"):
             found[str(path)] += 1
         return whole(path, *args, **kwargs)
 
-    monkeypatch.setattr(Path, "read_text", counting)
+    monkeypatch.setattr(Path, "open", counting)
     return found
 
 
