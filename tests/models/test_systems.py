@@ -158,6 +158,13 @@ def test_what_was_loaded_by_a_computed_name_is_part_of_it(tmp_path: Path, monkey
     assert {*(system_of(system=f"{tmp_path}/computes.py:ask").code or {})} == {"computes.py", "computed_part.py"}
 
 
+def test_a_file_that_cannot_be_imported_says_so_each_time(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def ask(q):\n    return q\nraise ValueError('broken here')\n", "utf-8")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"cannot be imported.*broken here"):
+            system_of(system=f"{tmp_path}/broken.py:ask")
+
+
 def test_a_reply_that_was_kept_by_the_one_file_is_still_found(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("def ask(q):\n    return 'a'\n", "utf-8")
     system = system_of(system=f"{tmp_path}/own.py:ask")
