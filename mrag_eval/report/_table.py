@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf
 
 from mrag_eval.core import decimal, pipe_table, score_text
@@ -15,11 +15,15 @@ from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
 
+# Before the differences in the source of a row.
+SETTINGS = ", other settings: "
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A figure in the unit of its table; if ``value`` is None the cell is blank and ``reason`` says why.
 
+    ``state`` says of a place of ours in a paper's table whether it is ``as shipped``, ``run otherwise`` or ``not run``.
     ``low`` and ``high`` bound the 95% interval, ``n`` counts rows; both are unknown for published figures. ``digits``
     is set only if it differs from the table's. A reason of "" needs no explanation.
     """
@@ -32,6 +36,7 @@ class Cell:
     task: str | None = None
     metric: str | None = None
     digits: int | None = None
+    state: str = ""
 
 
 def percent_cell(
@@ -46,11 +51,12 @@ def percent_cell(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The labels (one for each stub column), the source of the figures, and one cell for each column."""
+    """The labels of the stub, the source of the figures, the settings in which it ``differs``, and the other cells."""
 
     labels: tuple[str, ...]
     source: str
     cells: tuple[Cell, ...]
+    differs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +78,34 @@ class Table:
 
 
 def markdown(tables: Sequence[Table], width: int | None = None) -> str:
-    """Return pipe tables. Blank cells are explained below each table.
+    """Return pipe tables. Blank cells and differences are explained below each table.
 
     ``n`` follows every figure that has one. A table that is wider than ``width`` columns is turned, or cut into several
     below each other, and says above them what all its rows share.
     """
     parts = []
     for table in tables:
-        notes = [f"- {note}" for note in (*_blanks(table), *table.notes)]
-        grids = "\n\n".join(_grids(table, width))
+        marked, differences = _marked(table)
+        notes = [f"- {note}" for note in (*_blanks(table), *differences, *table.notes)]
+        grids = "\n\n".join(_grids(marked, width))
         parts.append("\n".join([f"### {table.title}", "", grids, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
+
+
+def _marked(table: Table) -> tuple[Table, list[str]]:
+    """Return the table with marks in its sources for what differs from it, and a line for each difference."""
+    ours = [row.differs for row in table.rows if not row.source.startswith(("paper", "computed", "no run"))]
+    found = list(dict.fromkeys(text for differs in ours for text in differs))
+    shared = [text for text in found if len(ours) > 1 and all(text in differs for differs in ours)]
+    marks = {text: f" [{n}]" for n, text in enumerate((text for text in found if text not in shared), 1)}
+
+    def marked(row: Row) -> Row:
+        plain = row.source.partition(SETTINGS)[0].replace("this run", "run otherwise")
+        return replace(row, source=plain + "".join(marks.get(text, "") for text in row.differs))
+
+    rows = tuple(marked(row) if row.differs else row for row in table.rows)
+    lines = [f"all runs of ours differ: {text}" for text in shared]
+    return replace(table, rows=rows), lines + [f"{m.strip()} {t}" for t, m in marks.items()]
 
 
 def _grids(table: Table, width: int | None) -> list[str]:

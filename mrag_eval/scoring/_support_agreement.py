@@ -124,7 +124,9 @@ def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
     labelled = [(record, found, answer.text, one) for record, found, answer in both for one in answer.sentences or ()]
     for record, found, text, sentence in labelled:
         human = majority_of(sentence.labels)
-        says = [claim.supported for claim in found.claims if _share_a_letter(claim, sentence, text)]
+        # claims that have a letter or a digit in common with the sentence
+        ends = ((c.supported, max(c.start, sentence.start), min(c.end, sentence.end)) for c in found.claims)
+        says = [supported for supported, start, end in ends if any(map(str.isalnum, text[start:end]))]
         if human is None:
             most = 2 * sentence.labels.count(None) > len(sentence.labels)
             left_out["challenging to determine" if most else "without a majority"] += 1
@@ -157,8 +159,3 @@ def _measures(compared: Sequence[_Compared], seed: int) -> dict[str, Estimate]:
     balanced = balanced_accuracy(ours, theirs, groups=groups_of(rows), seed=seed)
     rest = {"kappa": found.kappa, "agreement": found.agreement, "says_supported": found.correct}
     return {"balanced_accuracy": balanced, **rest}
-
-
-def _share_a_letter(first: Span, second: Span, text: str) -> bool:
-    """Return whether two spans have a letter or a digit in common."""
-    return any(map(str.isalnum, text[max(first.start, second.start) : min(first.end, second.end)]))

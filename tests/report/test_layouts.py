@@ -228,7 +228,7 @@ def test_a_run_with_other_settings_is_beneath_the_table_with_what_differs(
     assert (ours.source, ours.cells[1].value, ours.cells[2].value) == ("this run", None, 25.0)
     assert ours.cells[1].reason == "run with other settings, see below"
     assert (beneath.labels, beneath.source) == (("org/model",), f"this run, other settings: {differs}")
-    assert (beneath.cells[1].value, beneath.cells[2].reason) == (50.0, "not run")
+    assert (beneath.cells[1].value, beneath.cells[2].reason) == (50.0, "run, see another row of it")
 
 
 def test_a_run_with_a_limit_is_not_the_papers(tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_figure_6(run: Run) -> None:
     printed = single_spaced(run.command("report", *map(str, folders), "--layout", "bordirlines"))
     assert "planted: over the 6 questions to which every run of this table has an answer" in printed
     for condition in conditions:
-        line = rf"\| {condition} \| planted \| this run[^|]* \| 100\.0 \(n=2\) \| 100\.0 \(n=2\) \|"
+        line = rf"\| {condition} \| planted \| (?:this run|run otherwise)[^|]* \| 100\.0 \(n=2\) \| 100\.0 \(n=2\) \|"
         assert re.search(line, printed), condition
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, DECIDING, Measurement, Role, differences
-from mrag_eval.datasets import Declaration
 from mrag_eval.report.files._leaves import Leaf, PageRow
 
 # What follows from the rows of a part of a benchmark: its corpus, and a prompt in the language of the question.
@@ -44,11 +43,6 @@ class System:
         return f"{self.run} · {self.mode}"
 
     @property
-    def known(self) -> Declaration:
-        """Return what is declared of the benchmark."""
-        return self.leaves[0].result.known
-
-    @property
     def part(self) -> str:
         """Return how much was run, if some task was run on a part of its rows; else ""."""
         parts = [leaf.part for leaf in self.leaves if leaf.part]
@@ -75,7 +69,8 @@ def systems(leaves: Sequence[Leaf], rows: Mapping[str, Sequence[PageRow]]) -> li
             said = name if not alike else part[0].variant or part[0].label
             out.append(_system(run, benchmark, mode if len(parts) == 1 else f"{mode} ({said})", part, rows))
     shown = [*dict.fromkeys((system.run, system.benchmark) for system in out)]
-    modes = {id(system): system.known.place_of_mode(system.leaves[0].result.config.mode) for system in out}
+    first = {id(system): system.leaves[0].result for system in out}
+    modes = {key: result.known.place_of_mode(result.config.mode) for key, result in first.items()}
     return sorted(out, key=lambda system: (shown.index((system.run, system.benchmark)), modes[id(system)]))
 
 

@@ -12,7 +12,7 @@ from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._scores import Score, task_scores
 from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, listed_once, source_of, unlike_shipped
 
 # What the label of a row says, and what changes nothing of whether passages suffice.
 _IGNORED = (
@@ -93,7 +93,9 @@ def _row(
     sizes = {cell.n for cell in cells if cell.value is not None}
     if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")
-    return ModeRow(Row((label,), source_of(differs, leaves=shown), tuple(cells)), tuple(dict.fromkeys(notes)))
+    return ModeRow(
+        Row((label,), source_of(differs, leaves=shown), tuple(cells), listed_once(differs)), tuple(dict.fromkeys(notes))
+    )
 
 
 def _cell(whole: Score, part: Score | None) -> Cell:

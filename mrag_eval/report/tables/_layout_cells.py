@@ -13,6 +13,7 @@ from mrag_eval.report.tables._row_runs import OwnRow
 
 NOT_RUN = "not run"
 OTHER_SETTINGS = "run with other settings, see below"
+IN_ANOTHER_ROW = "run, see another row of it"
 _NO_TASK = "no figure in the paper, and no task of ours"
 _NO_MEAN = "a mean needs all of its cells"
 # Scores are 0 to 1 in files, percent in the papers.
@@ -36,8 +37,8 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
             parts = []
             for task in tasks:
                 results = row.picked.get((column.name, task), ())
-                missing = OTHER_SETTINGS if not row.differs and elsewhere(task) else NOT_RUN
-                parts.append(_cell(table, column, named, task, results, missing))
+                otherwise = IN_ANOTHER_ROW if row.differs else OTHER_SETTINGS
+                parts.append(_cell(table, column, named, task, results, otherwise if elsewhere(task) else NOT_RUN))
             shown = tuple(leaf for _, leaves in parts for leaf in leaves)
             cells[column.name] = parts[0] if column.task else (_over_tasks([c for c, _ in parts], column), shown)
         elif column.blank:
@@ -45,7 +46,17 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
     for column in table.columns:
         if column.name not in cells:
             cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), ())
-    return tuple(cells[column.name] for column in table.columns)
+    ours = [cells[column.name] for column in table.columns]
+    return tuple((replace(cell, state=_state(cell, bool(row.differs))), leaves) for cell, leaves in ours)
+
+
+def _state(cell: Cell, otherwise: bool) -> str:
+    """Return the state of a place of ours; empty where no task or another row has it. ``otherwise``: of the row."""
+    if cell.value is None and cell.reason in ("", _NO_TASK, _NO_MEAN, IN_ANOTHER_ROW):
+        return ""
+    if cell.value is None and NOT_RUN in str(cell.reason):
+        return NOT_RUN
+    return "run otherwise" if otherwise or OTHER_SETTINGS in str(cell.reason) else "as shipped"
 
 
 def scale(column: Column) -> float:
@@ -76,7 +87,7 @@ def _over_tasks(cells: Sequence[Cell], column: Column) -> Cell:
     missing = [cell for cell in cells if cell.value is None]
     if missing:
         reasons = list(dict.fromkeys(str(cell.reason) for cell in missing))
-        if len(missing) == len(cells) and reasons in ([NOT_RUN], [OTHER_SETTINGS]):
+        if len(missing) == len(cells) and reasons in ([NOT_RUN], [OTHER_SETTINGS], [IN_ANOTHER_ROW]):
             return Cell(None, reasons[0], digits=column.digits)
         what = f"{len(missing)} of its {len(cells)} tasks without a score ({'; '.join(reasons)})"
         return Cell(None, f"{_NO_MEAN}: {what}", digits=column.digits)

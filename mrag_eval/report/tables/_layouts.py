@@ -24,7 +24,7 @@ from mrag_eval.report.tables._row_runs import (
     table_runs,
     task_runs,
 )
-from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, source_of
+from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, listed_once, source_of
 from mrag_eval.report.tables._same_questions import on_same_questions
 from mrag_eval.scoring import LabelTable
 
@@ -113,13 +113,16 @@ def _table(
 
 def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) -> tuple[Row, list[str]]:
     """Return a row of ours, and remarks on its figures."""
-    others = {task for other in own.others if other.label == row.label for _, task in other.picked}
+    near = own.rows if row.differs else own.others
+    others = {task for other in near if other is not row and other.label == row.label for _, task in other.picked}
     cells = own_cells(table, row, others.__contains__)
     shown = [(cell, leaf) for cell, leaves in cells for leaf in leaves]
     source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in shown) else "this run"
     remarks = [f"{row.label}, {line}" for cell, leaf in shown for line in _remarks(cell, leaf, layout)]
     source = source_of(row.differs, source, [leaf for _, leaf in shown])
-    return Row(_labels(row.name, row.label), source, tuple(cell for cell, _ in cells)), remarks
+    return Row(
+        _labels(row.name, row.label), source, tuple(cell for cell, _ in cells), listed_once(row.differs)
+    ), remarks
 
 
 def _not_run(table: LayoutTable, layout: Layout, own: TableRuns, runs: Sequence[TaskRun]) -> list[str]:

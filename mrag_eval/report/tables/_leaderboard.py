@@ -108,7 +108,7 @@ def _board(benchmark: str, metric: str, systems: Sequence[System]) -> Board:
     higher = more_is_better(metric)
     entries.sort(key=lambda entry: _order(entry, higher))
     columns = {name for entry in entries for name in entry.parts}
-    tiers = tuple(name for name in systems[0].known.groups.members if name in columns)
+    tiers = tuple(name for name in systems[0].leaves[0].result.known.groups.members if name in columns)
     codes = tuple(sorted(columns - {*tiers}))
     languages = codes if len(codes) > 1 else ()
     return Board(
@@ -254,8 +254,9 @@ def languages_score(system: System, metric: str, keys: Sequence[_Key]) -> Estima
 def _parts(system: System, metric: str, keys: Sequence[_Key]) -> dict[str, Estimate]:
     languages = sorted({language for language, _ in keys})
     out = {code: languages_score(system, metric, [key for key in keys if key[0] == code]) for code in languages}
-    for name in system.known.groups.members:
-        inside = [key for key in keys if system.known.groups.of(key[0]) == name]
+    groups = system.leaves[0].result.known.groups
+    for name in groups.members:
+        inside = [key for key in keys if groups.of(key[0]) == name]
         if inside and len(languages) > 1:
             out[name] = languages_score(system, metric, inside)
     return out

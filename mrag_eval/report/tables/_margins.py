@@ -15,7 +15,7 @@ from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.tables._layout_schema import Column, load_layout
 from mrag_eval.report.tables._row_runs import OwnRow, placed, table_runs, task_runs
-from mrag_eval.report.tables._row_settings import alike, source_of
+from mrag_eval.report.tables._row_settings import alike, listed_once, source_of
 
 _METRIC = "acc"
 _CORAL = "CORAL"
@@ -70,7 +70,8 @@ def margin_table(results: Sequence[Path]) -> Table | None:
             notes.append(f"{coral.label}, {column.name}: against {best.name}, {note}")
         if any(cell.value is not None for cell in cells):
             leaves = [leaf for picked in coral.picked.values() for leaf in picked]
-            rows.append(Row((coral.label,), source_of(coral.differs, leaves=leaves), tuple(cells)))
+            source, differs = source_of(coral.differs, leaves=leaves), listed_once(coral.differs)
+            rows.append(Row((coral.label,), source, tuple(cells), differs))
     if not rows:
         return None
     notes.append("the strongest baseline is found in the same rows, which makes its score a little too high")

@@ -131,7 +131,11 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     runs: Runs = {}
     tables = []
     for number, (setting, named) in enumerate(found.items(), 1):
-        policies = {label: min(several, key=_distance) for label, several in named.items()}
+        # that which is its task as shipped in most ways
+        policies = {
+            label: min(several, key=lambda policy: len(policy.differs) + (policy.part is not None))
+            for label, several in named.items()
+        }
         runs[setting] = policies
         left_out = ((label, _otherwise(one, policies[label])) for label, several in named.items() for one in several)
         notes = tuple(
@@ -147,11 +151,6 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
 def _setting(config: TaskConfig) -> _Setting:
     questions = json.dumps(config.questions, sort_keys=True)
     return _Setting(questions, _index(config), config.depth, config.k, config.english_share)
-
-
-def _distance(policy: _Policy) -> int:
-    """Return in how many ways a run is not its task as shipped."""
-    return len(policy.differs) + (policy.part is not None)
 
 
 def _otherwise(other: _Policy, chosen: _Policy) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mrag_eval.config import Differs, Measurement, by_block, harmless, is_named
 from mrag_eval.planning import deviations, shipped
+from mrag_eval.report._table import SETTINGS
 from mrag_eval.report.files._results import LeafResult, outcomes_text
 from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_text
 
@@ -92,11 +93,16 @@ def source_of(differs: Iterable[str], source: str = "this run", leaves: Iterable
     """
     came = outcomes_text(leaves)
     source = source.replace("this run", f"run with {came}", 1) if came else source
+    listed = "; ".join(listed_once(differs))
+    return f"{source}{SETTINGS}{listed}" if listed else source
+
+
+def listed_once(differs: Iterable[str]) -> tuple[str, ...]:
+    """Return differences, each once: those of several tasks in the rows that they have as one."""
     said: dict[str, dict[str, None]] = {}
     for text in differs:
         said.setdefault(alike(text), {})[text] = None
-    listed = "; ".join(next(iter(texts)) if len(texts) == 1 else name for name, texts in said.items())
-    return f"{source}, other settings: {listed}" if listed else source
+    return tuple(next(iter(texts)) if len(texts) == 1 else name for name, texts in said.items())
 
 
 def alike(text: str) -> str:

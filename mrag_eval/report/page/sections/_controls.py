@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from mrag_eval.core import score_text
 from mrag_eval.metrics import Estimate
@@ -13,10 +13,6 @@ from mrag_eval.report.tables._controls import SHARE, TITLES
 from mrag_eval.scoring import CONTROLS, KINDS, control_of, marked_by_controls, scale_of
 
 _PLACE = {"task": "task", "metric": "metric", "language": "language"}
-
-
-def _of_kind(kind: str) -> Callable[[Leaf], list[Point]]:
-    return lambda leaf: [point for metric in leaf.result.scores.controls for point in _points(leaf, metric, kind)]
 
 
 def _points(leaf: Leaf, metric: str, kind: str) -> Iterator[Point]:
@@ -50,7 +46,7 @@ def _listing(kind: str) -> Listing:
     return Listing(
         f"{TITLES[kind]}: what needs no model scores, by language",
         columns,
-        each_task(_of_kind(kind)),
+        each_task(lambda leaf: [p for metric in leaf.result.scores.controls for p in _points(leaf, metric, kind)]),
         numbers=[i for i, name in enumerate(columns) if name not in (*_PLACE, "marked")],
         folded=TITLES[kind],
         unfolded=40,

@@ -29,7 +29,7 @@ def _language_points(data: PageData) -> list[Point]:
     out = []
     for system in data.systems:
         base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
-        for metric in filter(_in_percent, _metrics(system)):
+        for metric in (name for name in _metrics(system) if scale_of(name).percent):
             for code, score in _by_language(system, metric).items():
                 if score.value is not None:
                     out.append(base_point | {"metric": metric, "language": code} | percent(score, metric))
@@ -58,7 +58,7 @@ def _tiers_of(systems: Sequence[System]) -> Iterator[tuple[dict[str, str], list[
             for metric in _metrics(system):
                 together[system.benchmark, metric].append(system)
     for (benchmark, metric), having in together.items():
-        groups = having[0].known.groups
+        groups = having[0].leaves[0].result.known.groups
         sets = [{key[0] for key, row in (s.rows or {}).items() if metric in row.values} for s in having]
         found, common = set().union(*sets), set.intersection(*sets)
         for name in groups.members:
@@ -110,10 +110,6 @@ def _metrics(system: System) -> list[str]:
     if system.rows is None:
         return metrics_in_order(leaf.result for leaf in system.leaves)
     return system.leaves[0].result.in_order(name for row in system.rows.values() for name in row.values)
-
-
-def _in_percent(metric: str) -> bool:
-    return scale_of(metric).percent
 
 
 def _by_language(system: System, metric: str) -> dict[str, Estimate]:
