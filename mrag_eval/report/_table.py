@@ -15,7 +15,6 @@ from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
 
-# Before the differences in the source of a row.
 SETTINGS = ", other settings: "
 
 
@@ -104,8 +103,8 @@ def _marked(table: Table) -> tuple[Table, list[str]]:
         return replace(row, source=plain + "".join(marks.get(text, "") for text in row.differs))
 
     rows = tuple(marked(row) if row.differs else row for row in table.rows)
-    lines = [f"all runs of ours differ: {text}" for text in shared]
-    return replace(table, rows=rows), lines + [f"{m.strip()} {t}" for t, m in marks.items()]
+    alike = (f"all runs of ours differ: {text}" for text in shared)
+    return replace(table, rows=rows), [*alike, *(f"{mark.strip()} {text}" for text, mark in marks.items())]
 
 
 def _grids(table: Table, width: int | None) -> list[str]:

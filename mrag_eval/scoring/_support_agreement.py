@@ -124,7 +124,6 @@ def _of_sentences(both: Sequence[_Both], seed: int) -> SupportAgreement:
     labelled = [(record, found, answer.text, one) for record, found, answer in both for one in answer.sentences or ()]
     for record, found, text, sentence in labelled:
         human = majority_of(sentence.labels)
-        # claims that have a letter or a digit in common with the sentence
         ends = ((c.supported, max(c.start, sentence.start), min(c.end, sentence.end)) for c in found.claims)
         says = [supported for supported, start, end in ends if any(map(str.isalnum, text[start:end]))]
         if human is None:

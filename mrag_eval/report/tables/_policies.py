@@ -131,7 +131,6 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     runs: Runs = {}
     tables = []
     for number, (setting, named) in enumerate(found.items(), 1):
-        # that which is its task as shipped in most ways
         policies = {
             label: min(several, key=lambda policy: len(policy.differs) + (policy.part is not None))
             for label, several in named.items()
