@@ -111,7 +111,7 @@ def write_inspection(
     if out.exists():
         raise DataError(f"{out}: is already there and may have been filled in", "name another file, or remove it")
     drawn = draw(paths, n=n, seed=seed, per_language=per_language, wrong=wrong, task=task)
-    total, seal = len(drawn), sheet_seal([one.key for one in drawn])
+    total, seal = len(drawn), _digest(*("\x1f".join(key) for key in sorted(one.key for one in drawn)))
     legend = [f"{number}: {name}" for number, (_, name) in scheme.known.items()]
     rows = [_cells(one, draw_mark(i, total, seal, one.key, scheme)) for i, one in enumerate(drawn, 1)]
     for i, cells in enumerate(rows):
@@ -211,11 +211,6 @@ def passages_text(sample: Sample, *, gold: bool = False) -> str:
     most = None if gold else _PASSAGE_CHARS
     numbered = enumerate(shown or sample.passages, 1)
     return "\n\n".join(f"[{i}] ({hit.lang}) {hit.title}\n{hit.text[:most]}" for i, hit in numbered)
-
-
-def sheet_seal(keys: Sequence[tuple[str, ...]]) -> str:
-    """Return the hash that all rows of one sheet share."""
-    return _digest(*("\x1f".join(key) for key in sorted(keys)))
 
 
 def draw_mark(number: int, total: int, seal: str, key: tuple[str, ...], scheme: Scheme = TABLE_8) -> str:

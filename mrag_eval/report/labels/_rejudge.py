@@ -154,7 +154,7 @@ def judge_answers(
             recorded["grounded"] = (before.measurement.setting.get("judge") or {}).get("grounded")
             kept = {key: who for key, who in before.measurement.instrument.items() if key in _OF_CLAIMS}
             measured = measured.adding("instrument", kept)
-        by = _checked_by(measured)
+        by = next((who for key in _OF_CLAIMS if (who := measured.instrument.get(key))), {})
         crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
         others = _of_other_votes([sample.record for sample in done])
         _join(run, path, judged_run, done, _measured(measured, recorded, block, panel, others, crossed))
@@ -356,11 +356,6 @@ def _measured(
     record = record.with_blocks({"judge": told, "texts": texts})
     kept = [] if content_key(record.votes) == content_key(before) else others
     return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
-
-
-def _checked_by(record: Measurement) -> Mapping[str, Any]:
-    """Return what decides the verdicts on claims; empty without any."""
-    return next((who for key in _OF_CLAIMS if (who := record.instrument.get(key))), {})
 
 
 def _written(

@@ -52,11 +52,10 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
 
 def _state(cell: Cell, otherwise: bool) -> str:
     """Return the state of a place of ours; empty where no task or another row has it. ``otherwise``: of the row."""
-    if cell.value is None and cell.reason in ("", _NO_TASK, _NO_MEAN, IN_ANOTHER_ROW):
-        return ""
-    if cell.value is None and NOT_RUN in str(cell.reason):
-        return NOT_RUN
-    return "run otherwise" if otherwise or OTHER_SETTINGS in str(cell.reason) else "as shipped"
+    said = str(cell.reason)
+    if cell.value is None and (NOT_RUN in said or said in ("", _NO_TASK, _NO_MEAN, IN_ANOTHER_ROW)):
+        return NOT_RUN if NOT_RUN in said else ""
+    return "run otherwise" if otherwise or OTHER_SETTINGS in said else "as shipped"
 
 
 def scale(column: Column) -> float:
