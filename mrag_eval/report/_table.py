@@ -102,9 +102,8 @@ def _marked(table: Table) -> tuple[Table, list[str]]:
         plain = row.source.partition(SETTINGS)[0].replace("this run", "run otherwise")
         return replace(row, source=plain + "".join(marks.get(text, "") for text in row.differs))
 
-    rows = tuple(marked(row) if row.differs else row for row in table.rows)
-    alike = (f"all runs of ours differ: {text}" for text in shared)
-    return replace(table, rows=rows), [*alike, *(f"{mark.strip()} {text}" for text, mark in marks.items())]
+    lines = [f"all runs of ours differ: {text}" for text in shared] + [f"{m.strip()} {t}" for t, m in marks.items()]
+    return replace(table, rows=tuple(marked(row) if row.differs else row for row in table.rows)), lines
 
 
 def _grids(table: Table, width: int | None) -> list[str]:
