@@ -149,7 +149,7 @@ def runs_of(
 ) -> tuple[list[Run], list[str]]:
     """Return the runs at ``paths``, and a note on each result that is left out, as for one with other settings or rows.
 
-    If a model ran a task several times in one mode, the newest as shipped counts, else the newest. ``whole``: of those
+    Of several runs of a task in one mode, that with the fewest deviations counts, then the newest. ``whole``: of those
     with all rows. ``ranked``: of those with a headline, and no other figure of which too many rows failed. If
     ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept, in
     the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
@@ -164,9 +164,11 @@ def runs_of(
             f"{', '.join(map(str, paths))}: no task is left for a leaderboard: {notes[0]}",
             "run all rows without --limit, and again what failed; csv and latex take what there is, and say so",
         )
-    # of several runs the newest as shipped and over all rows, else the newest over all rows, else the newest
     marks = {
-        (str(file.path), leaf.task): (file.part(leaf.task) is not None, bool(_mark(leaf)))
+        (str(file.path), leaf.task): (
+            file.part(leaf.task) is not None,
+            len(deviations(leaf.measurement) if shipped(leaf.task) else _given(leaf)),
+        )
         for file in files
         for leaf in file.leaves.values()
     }

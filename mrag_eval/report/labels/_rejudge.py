@@ -154,7 +154,7 @@ def judge_answers(
             recorded["grounded"] = (before.measurement.setting.get("judge") or {}).get("grounded")
             kept = {key: who for key, who in before.measurement.instrument.items() if key in _OF_CLAIMS}
             measured = measured.adding("instrument", kept)
-        by = next((who for key in _OF_CLAIMS if (who := measured.instrument.get(key))), {})
+        by: Mapping[str, Any] = next((who for key in _OF_CLAIMS if (who := measured.instrument.get(key))), {})
         crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
         others = _of_other_votes([sample.record for sample in done])
         _join(run, path, judged_run, done, _measured(measured, recorded, block, panel, others, crossed))
