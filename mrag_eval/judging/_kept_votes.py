@@ -54,7 +54,7 @@ def _read(panel: Panel | None, rubric: Rubric[Verdict], cases: Sequence[Case | J
         for seat, vote in votes.items():
             if seat in own and own[seat].error != NOT_KEPT:
                 again[seat] = own[seat]
-            elif read is not None and vote.reply is not None and not (vote.error or "").startswith(_CUT):
+            elif read is not None and vote.reply is not None and not str(vote.error).startswith(_CUT):
                 found = read(vote.reply)
                 fault = None if found.error is None else f"unreadable: {found.error}"
                 again[seat] = vote_of(Answered(found.value, fault, (Reply(vote.reply),)))
