@@ -150,7 +150,6 @@ def test_nothing_scored_is_none_with_a_reason() -> None:
     assert (found.rate, found.scored, found.skipped) == (None, 0, 2)
     assert found.reason == "nothing to score: 1 × too short to tell the language; 1 × no response"
     assert found.by_language["en"].rate is None
-    assert found.by_language["en"].share_answered_in("en") is None
     assert correct_language_rate([], "en").reason == "no responses"
 
 
@@ -189,8 +188,6 @@ def test_wrong_answers_by_the_language_they_came_in() -> None:
     russian = found.by_language["ru"]
     assert (russian.scored, russian.correct, russian.rate) == (5, 1, 0.2)
     assert russian.answered_in == {"en": 3, "es": 1, "ru": 1}
-    assert russian.share_answered_in("en") == pytest.approx(3 / 5)
-    assert russian.share_answered_in("de") == 0.0
     assert found.by_language["en"].rate == 1.0
     assert found.rate == pytest.approx(2 / 6)
 

@@ -371,6 +371,21 @@ def test_a_run_that_was_repeated_with_the_same_scores_is_one(tmp_path: Path) -> 
     assert gate([a], [b], rules({"metric": "acc"})).exit_code == 1
 
 
+@pytest.mark.parametrize("last", [0.0, 1.0])
+def test_a_run_that_was_given_again_for_what_failed_takes_the_place_of_the_first(last: float, tmp_path: Path) -> None:
+    """What has a score keeps it; if it does not, there are two runs."""
+    a, b = runs(tmp_path, [1] * 100, [0] * 100)
+    rows = [{**row(i), "unscored": {"acc": "answer failed"}} if i < 5 else row(i, acc=0.0) for i in range(100)]
+    write_run(tmp_path / "b", {"qa": rows})
+    again = [row(i, acc=0.0 if i < 99 else last) for i in range(100)]
+    write_run(tmp_path / "b", {"qa": again}, date="2026-02-01T00-00-00.000000")
+    if last:
+        with pytest.raises(DataError, match="2 runs of qa"):
+            gate([a], [b], rules({"metric": "acc"}))
+    else:
+        assert gate([a], [b], rules({"metric": "acc"})).checks[0].n == 100
+
+
 def test_an_improvement_is_called_one(tmp_path: Path) -> None:
     lines = gate_lines(held(tmp_path, [1] * 20 + [0] * 80, [1] * 60 + [0] * 40, {"max_drop": 0.02}))
     assert lines[0].startswith("Pass, and better: acc +40.0 [")

@@ -76,9 +76,14 @@ class SampleSet:
         return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
 
     def repeats(self, other: SampleSet) -> bool:
-        """Return whether two runs are one: the same measurement, and the same scores of the same rows."""
-        values = ({key: row.values for key, row in one.rows.items()} for one in (self, other))
-        return not differences(self.measurement, other.measurement, allowed=[UNKNOWN]) and next(values) == next(values)
+        """Return whether this run repeats an older one: the same measurement, and every score that the older one has.
+
+        What failed there may have a score here.
+        """
+        known = {(key, metric): value for key, row in self.rows.items() for metric, value in row.values.items()}
+        older = {(key, metric): value for key, row in other.rows.items() for metric, value in row.values.items()}
+        same = not differences(self.measurement, other.measurement, allowed=[UNKNOWN])
+        return same and older.items() <= known.items()
 
 
 def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bool = False) -> dict[str, SampleSet]:
@@ -108,7 +113,7 @@ def read_runs(paths: Sequence[Path], model: str | None = None, *, of_several: bo
     out = {}
     for task, dated in sorted(found.items()):
         *older, out[task] = (_sample_set(task, path) for path in dated.values())
-        if not all(one.repeats(out[task]) for one in older):
+        if not all(out[task].repeats(one) for one in older):
             newest = result.path if (result := result_beside(out[task].path)) is not None else out[task].path
             raise DataError(
                 f"{_listed(paths)}: {len(dated)} runs of {task}, of {' | '.join(dated)}",
