@@ -24,7 +24,7 @@ _SCORE = {"value": 0.25, "low": 0.1, "high": 0.5, "n": 20, "method": "Wilson"}
 
 
 def _report(folder: Path, *flags: str) -> str:
-    done = CliRunner().invoke(app, ["report", str(folder), *flags], obj=Session())
+    done = CliRunner().invoke(app, ["report", str(folder), *flags], obj=Session(), env={"COLUMNS": "100"})
     assert done.exit_code == 0, done.output
     return single_spaced(done.stdout)
 
