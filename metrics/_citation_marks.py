@@ -14,10 +14,12 @@ _SEPARATOR: Final = "[,;،؛、，；]"
 _SUPERSCRIPT: Final = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
 # What may be a citation: between brackets of any form numbers, with a word that no file knows, or words alone; numbers
 # raised, circled, between tags, behind a mark.
+# Each number ends where its digits do, and what is between two has letters at one place: a text has one reading.
 _BETWEEN: Final = r"[ .,;:#&@~〜–—/*`^$'\"_-]{0,3}"
+_NUMBERS: Final = rf"\d{{1,2}}(?!\d)(?:{_BETWEEN}(?:[^\W\d_]{{1,4}}{_BETWEEN})?\d{{1,2}}(?!\d)){{0,20}}"
 _MAYBE: Final = (
-    rf"[\[［【(（{{「《〔〈⟦|]{_BETWEEN}(?:[^\W\d_]{{1,20}}{_BETWEEN})?\d{{1,2}}(?:{_BETWEEN}[^\W\d_]{{0,4}}{_BETWEEN}\d{{1,2}})*"
-    rf"{_BETWEEN}[\]］】)）}}」》〕〉⟧|]|[\[［【][^\W\d][^\]］】\n]{{0,80}}[\]］】]|<(?P<tag>\w+)>\W{{0,2}}\d{{1,2}}\W{{0,2}}</(?P=tag)>"
+    rf"[\[［【(（{{「《〔〈⟦|]{_BETWEEN}(?:[^\W\d_]{{1,20}}{_BETWEEN})?{_NUMBERS}{_BETWEEN}[\]］】)）}}」》〕〉⟧|]"
+    r"|[\[［【][^\W\d][^\]］】\n]{0,80}[\]］】]|<(?P<tag>\w{1,20})>\W{0,2}\d{1,2}\W{0,2}</(?P=tag)>"
     rf"|[\^#]\W{{0,2}}\d{{1,2}}(?!\d)|\\cite|[\[(⁽]{_SUPERSCRIPT}|(?<=[^\n])[①-⑩]"
 )
 
@@ -69,7 +71,7 @@ def _marks(lang: str, _files: Files) -> CitationMarks:
             rf"(?<![^\W_])(?:{word})[ .:：#№]{{0,2}}\d{{1,3}}(?!\d)|[(（](?:{word})\b[^()\n]{{0,80}}[)）]|{_MAYBE}",
             re.IGNORECASE,
         ),
-        re.compile(rf"(?:^|[.!?。] )[\W_]*(?:{word})[\s*_]*(?:[:：]|\n)", re.IGNORECASE | re.MULTILINE),
+        re.compile(rf"(?:^|[.!?。] )[\W_]{{0,10}}(?:{word})[\s*_]{{0,10}}(?:[:：]|\n)", re.IGNORECASE | re.MULTILINE),
     )
 
 
