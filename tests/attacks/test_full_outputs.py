@@ -14,16 +14,18 @@ from pathlib import Path
 import pytest
 
 from mrag_eval.cli import main
+from mrag_eval.platform import to_json
+from mrag_eval.scoring import RowRecord, summarize
 from tests.attacks.bad_inputs.case import Case, complaints
 from tests.attacks.test_full_disk import DISKS, SMALL_DISK
 from tests.programs import Programs
-from tests.report.runs import write_full_run
+from tests.report.runs import row, write_full_run, write_run
 
 COMMANDS = {
     "report full -o disk/new.html": "disk/new.html",
     "report full -o disk/new.csv": "disk/new.csv",
     "export full --format csv -o disk/new.csv": "disk/new.csv",
-    "export full --format eee -o disk/new": "disk/new",
+    "export sound --format eee -o disk/new": "disk/new",
     "judge inspect full -o disk/new.csv": "disk/new.csv",
     "compare full full --html disk/new.html": "disk/new.html",
     "gate --save disk/new.json --answers full": "disk/new.json",
@@ -38,6 +40,10 @@ LONG = [command for command in COMMANDS if command.endswith(("-o disk/new.html",
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     write_full_run(folder / "full", rows=4)
+    # a leaderboard takes what follows from the samples
+    rows = [row(i, match=float(i % 2)) for i in range(40)]
+    scores = to_json(summarize([RowRecord(one["row"], one["cell"], one["values"]) for one in rows]))
+    write_run(folder / "sound", {"qa": rows}, config={"scores": scores})
     return folder
 
 
