@@ -173,7 +173,9 @@ def test_a_missing_metric_does_not_pass(tmp_path: Path) -> None:
 
 def test_a_missing_task_does_not_pass(tmp_path: Path) -> None:
     a, b = runs(tmp_path, [1] * 30, [1] * 30)
-    assert "no task" in not_comparable(gate([a], [b], rules({"metric": "acc", "task": "other"})))
+    with pytest.raises(ConfigError, match="rule on acc: no task of either run is called 'other'") as caught:
+        gate([a], [b], rules({"metric": "acc", "task": "other"}))
+    assert caught.value.next_step == "the tasks there: qa"
     write_run(a, {"more": [row(0, acc=1.0)]})
     assert not_comparable(gate([a], [b], rules({"metric": "acc"}))) == "more is not in the candidate"
 

@@ -141,7 +141,16 @@ def _apply(rule: Rule, rules: GateRules, sides: Mapping[Side, Runs], after: Runs
     blank = Check(rule.task, rule.metric, rule.pair)
     if not named:
         where = "either run" if rule.limits_drop else "the candidate"
-        return [replace(blank, reason=f"no task of {where} is called {rule.task}")]
+        raise ConfigError(
+            f"rule on {rule.metric}: no task of {where} is called '{rule.task}'{close_match(rule.task, known)}",
+            f"the tasks there: {', '.join(sorted(known))}",
+        )
+    pairs = sorted({row.pair for task in named for row in known[task].rows.values() if row.pair})
+    if rule.pair is not None and pairs and not any(fnmatchcase(pair, rule.pair) for pair in pairs):
+        raise ConfigError(
+            f"rule on {rule.metric}: {no_rows(rule.pair)}{close_match(rule.pair, pairs)}",
+            f"the pairs there: {', '.join(pairs)}",
+        )
     found: list[Check | RuleTest] = []
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)
     rows = [(t, r) for t in named if t in after for r in after[t].rows.values() if is_of(r, rule.metric)]
