@@ -120,7 +120,7 @@ def check_given_once(arguments: Iterable[str]) -> None:
             continue
         if value.lstrip().startswith("{"):
             with suppress(JsonFault):  # the harness names what is no JSON at all
-                json_value(value, lax="numbers")
+                json_value(value, lax="all")
                 json_from(value, flag, "give each key once", error=ConfigError)
             continue
         for name in _NAME.findall(value):
