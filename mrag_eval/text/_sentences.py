@@ -14,7 +14,6 @@ from mrag_eval.languages import Files, files_of_languages, language
 from mrag_eval.platform import read_yaml
 from mrag_eval.text._letters import HAN_KANA, marks, unspaced_letters
 
-_MARKS: dict[str, Any] = read_yaml(Path(__file__).with_name("sentence_marks.yaml"))
 # Two Ethiopic word separators are a full stop. The full-width dot is one, except in 3．14 and U．S．
 _LATIN = "A-Za-z\uff21-\uff3a\uff41-\uff5a"
 _DOUBLED = "\u1361\u1361"
@@ -39,6 +38,11 @@ _OPENED = re.compile(r"[(\[{\"'*_\u00ab\u2018\u201c\u201e\u201a]{0,3}(?=.)")
 
 
 @lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    return dict(read_yaml(Path(__file__).with_name("sentence_marks.yaml")))
+
+
+@lru_cache(maxsize=1)
 def _closing() -> str:
     """Return the closing quotes and brackets: punctuation of the categories Pe and Pf, and straight quotes."""
     codes = (chr(c) for c in range(0x80, 0x10000))
@@ -48,9 +52,9 @@ def _closing() -> str:
 @lru_cache(maxsize=16)
 def _pattern(language: str, phrases: bool, beyond: bool) -> re.Pattern[str]:
     # classes with characters beyond the basic plane are slow, so only texts that hold some pay for them
-    full = rf"[{_MARKS['always']}{_MARKS['always_beyond'] * beyond}{_MARKS['phrases'] * phrases}]"
+    full = rf"[{_table()['always']}{_table()['always_beyond'] * beyond}{_table()['phrases'] * phrases}]"
     unit = rf"(?:{full}|{_DOUBLED}|{_WIDE_DOT})"
-    some = _MARKS["before_space"] + _MARKS["in_language"].get(language, "")
+    some = _table()["before_space"] + _table()["in_language"].get(language, "")
     # French sets a space before closing quotes; “ and « close in German and Danish
     closing = rf"(?:[\u00a0\u202f]?[{_closing()}])*"
     closing_before_space = rf"(?:[\u00a0\u202f]?[{_closing()}\u2018\u201c\u2039\u00ab])*"
@@ -145,6 +149,6 @@ def sentences_marked(text: str, lang: str) -> bool:
     Such scripts are Thai and Lao, and Khmer, Burmese and Tibetan where a sentence has no full stop.
     """
     space = re.compile(rf"(?:[{unspaced_letters()}\u0f00-\u0fbc][{marks()}]*) +[{unspaced_letters()}\u0f00-\u0fbc]")
-    stop = re.compile(rf"[{_MARKS['always']}{_MARKS['before_space']}][\W_]*$")
+    stop = re.compile(rf"[{_table()['always']}{_table()['before_space']}][\W_]*$")
     spans = (text[start:end] for start, end in sentence_spans(text, lang))
     return not any(space.search(span) and not stop.search(span) for span in spans)
