@@ -214,7 +214,7 @@ UNCHECKED = (
     Unchecked(
         "that the replies of judges are theirs",
         lambda run: bool(run.votes.cast),
-        (),
+        ("votes.*.reply",),
     ),
     Unchecked(
         "relevance labels of judges, of translated answers, and of texts that are not here",
