@@ -66,7 +66,7 @@ def report(
         )
         return
     if territory is None:
-        write_or_print(_tables(results, form, layout), output)
+        write_or_print(_tables(results, form, layout, printed=output is None), output)
         return
     refuse_with(context, "--territory", "layout", "samples", "text")
     from mrag_eval.report import read_case, shown_case
@@ -79,7 +79,7 @@ def report(
     write_or_print(shown, output)
 
 
-def _tables(results: list[Path], form: str, layout: str | None) -> str:
+def _tables(results: list[Path], form: str, layout: str | None, *, printed: bool) -> str:
     from mrag_eval.report import render
 
     with warned_of_unsupported(results):
@@ -90,8 +90,8 @@ def _tables(results: list[Path], form: str, layout: str | None) -> str:
             return render(report_tables(layout, results), form)
         from mrag_eval.report import score_tables
 
-        # a terminal's own width, 100 where there is none
-        return render(score_tables(results), form, get_terminal_size((100, 24)).columns)
+        # a terminal's own width, 100 where there is none; who reads a file lays it out
+        return render(score_tables(results), form, get_terminal_size((100, 24)).columns if printed else None)
 
 
 @command()
