@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from mrag_eval import score
-from mrag_eval._front import read_log
 from tests.front.test_score import found
 from tests.report.test_consumers import called, foreign
 from tests.worlds.logs import TURNS
