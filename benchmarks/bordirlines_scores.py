@@ -102,7 +102,7 @@ def main() -> None:
         for (m, mode), found in scores.items():
             task = f"bordirlines_{MODES[mode]}"
             record = Measurement(task, setting={"retrieval": {"mode": mode}, "data": {}}).to_dict()
-            config = {"output_type": "generate_until", "measurement": record}
+            config = {"measurement": record}
             config["scores"] = TaskScores(len(gathered[m, mode]), {}, concurrence=found).to_dict()
             run = {"model": "hf", "model_args": {"pretrained": f"model-{m}"}}
             content = {"configs": {task: config}, "results": {}, "date": float(m), "config": run}

@@ -62,7 +62,7 @@ def main() -> None:
 
     from mrag_eval.harness import Instance, model_class
     from mrag_eval.models import answering
-    from mrag_eval.models._bodies import bodies_of
+    from mrag_eval.models._bodies import api_identity, bodies_of
 
     lm = model_class("local-chat-completions")(model="m", base_url=server.url, num_concurrent=args.in_flight)
     text = "When was the lighthouse of Varn built? " * 100
@@ -83,7 +83,7 @@ def main() -> None:
             lm.generate_until(requests_of(-1)[: args.in_flight])
         for repeat in range(repeats):
             requests = requests_of(repeat)
-            bodies = [body.content() for body in bodies_of(lm, lm.generate_until, requests)[0]]
+            bodies = [body.content() for body in bodies_of(lm, api_identity(lm), lm.generate_until, requests)[0]]
 
             def ours(kind: str, requests: list[Instance] = requests) -> None:
                 with answering(lm, {"task"}) as state:
