@@ -552,17 +552,13 @@ def test_a_delta_of_concurrence_is_better_near_zero(before: float, after: float,
 def test_a_rule_that_no_candidate_could_fail_passes_nothing(tmp_path: Path) -> None:
     for i, (rule, reason) in enumerate(
         (
-            ({"max_drop": 0.48, "min_n": 2}, "no candidate could fail: as much as the whole score is allowed"),
+            ({"max_drop": 0.9}, "no candidate could fail: as much as the whole score is allowed"),
             ({"max_drop": 0.45, "min_n": 2}, "40 of about 470 rows needed to show even the worst candidate"),
         )
     ):
         for after in ([1, 0] * 20, [0] * 40):
             found = held(tmp_path / f"{i} {sum(after)}", [1, 0] * 20, after, rule)
             assert (only(found).verdict, only(found).reason, found.exit_code) == ("cannot tell", reason, 2)
-    for allowed in (0.5, 0.9, 0.999):
-        with pytest.raises(ConfigError, match="is more than the baseline can lose") as caught:
-            held(tmp_path / str(allowed), [1, 0] * 20, [0] * 40, {"max_drop": allowed})
-        assert caught.value.next_step == "write max_drop: 0.01 for one point"
 
 
 @pytest.mark.parametrize(

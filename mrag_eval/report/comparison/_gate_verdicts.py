@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from mrag_eval.platform import ConfigError
 from mrag_eval.report.comparison._gate_rules import Check, GateRules, Rule, Worst
 from mrag_eval.report.comparison._paired_rows import PairedRows, cell_of
 from mrag_eval.report.files._scored_rows import ScoredRow
@@ -243,12 +242,6 @@ def _decided(
         return replace(check, reason="fewer than ten rows differ, and the metric has no range to bound their drop by")
     # a candidate that is shown to be better is no worse, whatever the rule could show
     if not all(t.possible for t in tests) and most >= 0:
-        low, high = scale_of(rule.metric).bounds
-        if test.needed is None and not check.language and (rule.max_drop or 0.0) >= (high - low) / 2:
-            raise ConfigError(
-                f"rule on {rule.metric}: max_drop: {rule.max_drop:g} is more than the baseline can lose",
-                "write max_drop: 0.01 for one point",
-            )
         return replace(check, needed=test.needed, reason=_impossible(test, groups))
     if most < limit or most < 0:
         return replace(check, verdict="no worse", caution=_caution(test))
