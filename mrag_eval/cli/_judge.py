@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mrag_eval.scoring import PanelTable
 
 
-# What judges the samples takes the options that the three commands have in common.
+# Each of these three takes the options that the commands share.
 _PANEL = "mrag_eval.cli._judge:_judge"
 
 

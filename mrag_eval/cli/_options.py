@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from inspect import Parameter, Signature, getdoc
 from pathlib import Path
+from shutil import get_terminal_size
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -205,6 +206,11 @@ def _parameter(each: Setting) -> Parameter:
     option.min, option.max = each.allowed.least, each.allowed.most
     typed: Any = kind | None if default is None or NoneType in members else kind
     return Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, option])
+
+
+def screen_width() -> int:
+    """Return the columns of the terminal, 100 where there is none."""
+    return get_terminal_size((100, 24)).columns
 
 
 def write_or_print(text: str, output: Path | None) -> None:

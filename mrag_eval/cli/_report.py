@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Any
 
 import typer
@@ -16,6 +15,7 @@ from mrag_eval.cli._options import (
     command,
     form_of,
     refuse_with,
+    screen_width,
     warned_of_unsupported,
     write_or_print,
 )
@@ -90,8 +90,8 @@ def _tables(results: list[Path], form: str, layout: str | None, *, printed: bool
             return render(report_tables(layout, results), form)
         from mrag_eval.report import score_tables
 
-        # a terminal's own width, 100 where there is none; who reads a file lays it out
-        return render(score_tables(results), form, get_terminal_size((100, 24)).columns if printed else None)
+        # who reads a file lays it out
+        return render(score_tables(results), form, screen_width() if printed else None)
 
 
 @command()
@@ -153,7 +153,7 @@ def controls(
     if not shown:
         raise DataError(f"{tasks}: no row in {', '.join(language or ())}", "name languages of the tasks' questions")
     if not as_json:
-        typer.echo(render(control_tables(shown)))
+        typer.echo(render(control_tables(shown), "md", screen_width()))
         return
     parts = {
         one.name: {

@@ -112,7 +112,7 @@ def _grids(table: Table, width: int | None) -> list[str]:
     labels = [(*row.labels, row.source) for row in table.rows]
     cells = [[_shown(cell, table) for cell in row.cells] for row in table.rows]
     (whole, *others) = _blocks(heads, labels, table.columns, cells, None)
-    if width is None or len(whole.partition("\n")[0]) <= width:
+    if width is None or not cells or len(whole.partition("\n")[0]) <= width:
         return [whole, *others]
     shared = [i for i, of in enumerate(zip(*labels, strict=True)) if len({*of}) == 1 and (i or len(labels) > 1)]
     apart = [i for i in range(len(heads)) if i not in shared] or [0]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
-from mrag_eval.config import MODES, Agent, Block, GivenChoice, Retrieval
+from mrag_eval.config import ELSEWHERE, MODES, Agent, Block, GivenChoice, Retrieval, check_metrics
 from mrag_eval.config._block import KeyRule
+from mrag_eval.platform import ConfigError
+from mrag_eval.scoring import METRICS
 
 
 def rules() -> Iterator[tuple[type[Block], str, KeyRule]]:
@@ -65,3 +68,15 @@ def test_every_rule_is_applied(block: type[Block], key: str, rule: KeyRule) -> N
         name, _, value = refused.partition("=")
         with pytest.raises(ValidationError, match="cannot be combined with"):
             block.model_validate({**own, **needed, name: value or SET[name]})
+
+
+def test_what_other_programs_call_a_metric_leads_to_ones_that_are_there() -> None:
+    for ours, theirs in ELSEWHERE.items():
+        named = {name for name in re.split(r"[^\w@.]+", ours) if name in METRICS or re.fullmatch(r"\w+@(k|\d+)", name)}
+        assert named or "judge.prompt" in ours, ours
+        for name in theirs.split(", "):
+            assert name not in METRICS, name
+            for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
+                with pytest.raises(ConfigError) as refused:
+                    check_metrics([written], METRICS, "task qa")
+                assert refused.value.next_step == f"here that is {ours}"

@@ -412,7 +412,7 @@ def test_a_file_may_name_a_function_beside_it(tmp_path: Path, system: str) -> No
     "line",
     [
         "system: os:system", "system: subprocess:getoutput", "system: builtins:eval", "system: os.path:join",
-        "system: ../above.py:ask", "system: /tmp/above.py:ask", "system: not_there:ask", "system: [os:system]",
+        "system: ../above.py:ask", "system: /above.py:ask", "system: not_there:ask", "system: [os:system]",
         "system: ask", "url: 'http://h/{env:PATH}'", "{url: 'http://h', request: {q: '{question}', k: '{env:PATH}'}}",
         "{url: 'http://h', header: {X: '{env:PATH}'}}",
     ],

@@ -171,6 +171,13 @@ def test_a_missing_metric_does_not_pass(tmp_path: Path) -> None:
     assert not_comparable(gate([a[0]], [b[1]], rules({"metric": "acc"}))) == "the candidate has no acc"
 
 
+def test_a_pair_where_no_row_knows_both_languages_is_refused(tmp_path: Path) -> None:
+    a, b = runs(tmp_path, [1] * 30, [1] * 30)
+    with pytest.raises(ConfigError, match="no row has the languages ar->en") as caught:
+        gate([a], [b], rules({"metric": "acc", "pair": "ar->en"}))
+    assert caught.value.next_step == "leave 'pair' out: no row knows both languages"
+
+
 def test_a_missing_task_does_not_pass(tmp_path: Path) -> None:
     a, b = runs(tmp_path, [1] * 30, [1] * 30)
     with pytest.raises(ConfigError, match="rule on acc: no task of either run is called 'other'") as caught:

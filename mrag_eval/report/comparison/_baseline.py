@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import Measurement
-from mrag_eval.platform import DataError, fault_in, finite_number, json_value, with_names_of_one_line, write_whole
+from mrag_eval.platform import (
+    DataError,
+    beside,
+    fault_in,
+    finite_number,
+    json_value,
+    with_names_of_one_line,
+    write_whole,
+)
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._runs import RunOf, SampleSet, read_runs
 from mrag_eval.report.files._samples import samples_of
@@ -93,7 +101,9 @@ def _read_baseline(path: Path) -> dict[str, SampleSet]:
     try:
         content = json_value(path.read_bytes())
     except FileNotFoundError:
-        raise DataError(f"{path}: no such file", "mrag-eval gate --save FILE.json OUT   writes one") from None
+        raise DataError(
+            f"{path}: no such file{beside(path)}", "mrag-eval gate --save FILE.json OUT   writes one"
+        ) from None
     except (OSError, ValueError) as err:
         raise DataError(
             f"{path}: not readable as JSON ({err})", "write it again: mrag-eval gate --save FILE.json RUN"

@@ -149,7 +149,7 @@ def _apply(rule: Rule, rules: GateRules, sides: Mapping[Side, Runs], after: Runs
     if rule.pair is not None and not any(fnmatchcase(pair, rule.pair) for pair in pairs):
         raise ConfigError(
             f"rule on {rule.metric}: {no_rows(rule.pair)}{close_match(rule.pair, pairs)}",
-            f"the pairs there: {', '.join(pairs) or 'none, as no row knows both languages'}",
+            f"the pairs there: {', '.join(pairs)}" if pairs else "leave 'pair' out: no row knows both languages",
         )
     found: list[Check | RuleTest] = []
     whole = Check(named[0] if len(named) == 1 else rule.task, rule.metric, rule.pair)

@@ -14,6 +14,7 @@ from typing import Any
 
 from mrag_eval.platform import (
     DataError,
+    beside,
     hidden,
     json_value,
     names_of_models,
@@ -229,7 +230,9 @@ def files_at(paths: Sequence[Path], *, judged: bool = True) -> list[Path]:
         found = [p for p in below if p.name.startswith(kinds) and counts(p)] or ([path] if path.is_file() else [])
         if not found:
             raise DataError(
-                f"{path}: no sample files in this folder" if path.is_dir() else f"{path}: no such file or folder",
+                f"{path}: no sample files in this folder"
+                if path.is_dir()
+                else f"{path}: no such file or folder{beside(path)}",
                 "run with --log_samples --output_path FOLDER, and name that folder",
             )
         files |= dict.fromkeys(found if path.is_file() else _without_interrupted(found))
