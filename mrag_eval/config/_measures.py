@@ -121,8 +121,11 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
             )
         examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
         examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
-        plain = re.sub(r"[^a-z]+", "_", metric.lower()).strip("_")
-        if ours := next((ours for ours, theirs in ELSEWHERE.items() if plain in theirs.split(", ")), None):
+        # however it is written, as a class, too: ContextRecall, AnswerRelevancyMetric
+        plain = re.sub("[^a-z]|(metric|score)$", "", metric.lower())
+        if ours := next(
+            (ours for ours, theirs in ELSEWHERE.items() if plain in theirs.replace("_", "").split(", ")), None
+        ):
             raise ConfigError(f"{where}: unknown metric '{metric}'", f"here that is {ours}")
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")
 

@@ -76,7 +76,15 @@ def test_what_other_programs_call_a_metric_leads_to_ones_that_are_there() -> Non
         assert named or "judge.prompt" in ours, ours
         for name in theirs.split(", "):
             assert name not in METRICS, name
-            for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
+            words = name.replace("_", " ").title()
+            called = (
+                words,
+                words.replace(" ", ""),
+                f"{words.replace(' ', '')}Metric",
+                f"{name}_score",
+                name.replace("_", "-"),
+            )
+            for written in (name, *called):
                 with pytest.raises(ConfigError) as refused:
                     check_metrics([written], METRICS, "task qa")
                 assert refused.value.next_step == f"here that is {ours}"
