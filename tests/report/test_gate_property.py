@@ -46,7 +46,9 @@ def some_rules(rng: np.random.Generator) -> GateRules:
         rule: dict[str, Any] = {"metric": str(rng.choice(list(METRICS))), "task": str(rng.choice(["*", "qa0"]))}
         kind = rng.integers(0, 4)
         if kind:
-            rule["max_drop" if kind < 3 else "max_drop_relative"] = float(rng.choice([0.01, 0.05, 0.3, 0.95]))
+            # half the range and more is refused where the baseline has no more to lose
+            most = 0.45 if kind < 3 else 0.95
+            rule["max_drop" if kind < 3 else "max_drop_relative"] = float(rng.choice([0.01, 0.05, 0.3, most]))
             rule["non_inferiority"] = bool(rng.random() < 0.2)
         for key, chance, values in (
             ("per_language", 0.3, [{"max_drop": 0.05, "min_n": 5}, {"max_drop": 0.9, "min_n": 2}]),

@@ -552,13 +552,24 @@ def test_a_delta_of_concurrence_is_better_near_zero(before: float, after: float,
 def test_a_rule_that_no_candidate_could_fail_passes_nothing(tmp_path: Path) -> None:
     for i, (rule, reason) in enumerate(
         (
-            ({"max_drop": 0.9}, "no candidate could fail: as much as the whole score is allowed"),
+            ({"max_drop": 0.48, "min_n": 2}, "no candidate could fail: as much as the whole score is allowed"),
             ({"max_drop": 0.45, "min_n": 2}, "40 of about 470 rows needed to show even the worst candidate"),
         )
     ):
         for after in ([1, 0] * 20, [0] * 40):
             found = held(tmp_path / f"{i} {sum(after)}", [1, 0] * 20, after, rule)
             assert (only(found).verdict, only(found).reason, found.exit_code) == ("cannot tell", reason, 2)
+    for allowed in (0.5, 0.9, 0.999):
+        with pytest.raises(ConfigError, match=r"fails no candidate, as the baseline scores 0\.5") as caught:
+            held(tmp_path / str(allowed), [1, 0] * 20, [0] * 40, {"max_drop": allowed})
+        assert caught.value.next_step == "write a smaller one: 0.01 is one point"
+    less = {"metric": "option_unread", "max_drop": 0.6}
+    before, after = ([row(i, option_unread=x) for i, x in enumerate(of)] for of in ([1.0, 0.0] * 20, [1.0] * 40))
+    a, b = two(tmp_path / "less", before, after)
+    with pytest.raises(ConfigError, match=r"as the baseline scores 0\.5"):
+        gate([a], [b], rules(less))
+    # a baseline that has more to lose can fail it
+    assert only(held(tmp_path / "more", [1] * 40, [0] * 40, {"max_drop": 0.6, "min_n": 2})).verdict == "fail"
 
 
 @pytest.mark.parametrize(

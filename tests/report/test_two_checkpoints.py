@@ -53,7 +53,7 @@ def test_the_model_of_the_baseline_is_taken_of_a_pinned_folder_with_several(pinn
     for name in ("two/a", "two/b", "a", "old"):
         checkpoint(tmp_path / name, "model", name.rpartition("/")[2])
     write_baseline([tmp_path / "old"], tmp_path / "old.json")
-    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "match", "max_drop": 0.5}]})
+    rules = GateRules.model_validate({"min_n": 2, "rules": [{"metric": "match", "max_drop": 0.3}]})
     sides = [tmp_path / "two"], [tmp_path / "two"]
     found = gate(*sides, rules, pinned=[tmp_path / pinned], model="b", baseline_model="a")
     taken = {side: run.partition(" ")[0] for side, run in found.runs.items()}

@@ -37,7 +37,7 @@ from mrag_eval.report.comparison._paired_rows import (
 )
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import PAIR, ScoredRow
-from mrag_eval.scoring import TASK_MEASURES
+from mrag_eval.scoring import TASK_MEASURES, nearer_zero_is_better, scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import Place
@@ -231,6 +231,7 @@ def _compared(
     whole = whole.of_metric(rule.metric)
     if rule.pair is not None:
         whole = whole.of_cells(PAIR, *(cell for cell in whole.cells(PAIR) if fnmatchcase(cell, rule.pair)))
+    _check_losable(rule, blank.against, whole)
     from mrag_eval.metrics import Place
 
     # a row that one run lacks is no score that could be bounded
@@ -241,6 +242,20 @@ def _compared(
     for by, guard in rule.guards.items():
         parts += _guarded(rule, by, guard, blank, whole, of) if guard.limits_drop else []
     return parts
+
+
+def _check_losable(rule: Rule, side: Side, whole: PairedRows) -> None:
+    """Raise ConfigError for a drop of half the range or more that is all a side has to lose: no candidate fails it."""
+    known = mean_of([row.values.get(rule.metric) for row in whole.first], whole.tasks)
+    low, high = scale_of(rule.metric).bounds
+    if rule.max_drop_relative is not None or known is None or nearer_zero_is_better(rule.metric):
+        return
+    limit = _limit(rule, side, whole)
+    if limit >= max(high - known if rule.less_is_better else known - low, (high - low) / 2):
+        raise ConfigError(
+            f"rule on {rule.metric}: a drop of {limit:g} fails no candidate, as the {side} scores {known:.3g}",
+            "write a smaller one: 0.01 is one point",
+        )
 
 
 def _matches(pattern: str, run: SampleSet) -> bool:
