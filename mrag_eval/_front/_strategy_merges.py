@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import SHOWN
@@ -30,6 +31,7 @@ class MergeGain:
         metric: what is compared.
         parts: all questions, those whose document is in their language, those whose document is in another, and
             ``in de`` for each language -> the merge less ``score``, with a 95% interval.
+        score: the same parts -> the mean of ``score`` over the questions that both have a value for.
     """
 
     name: str
@@ -37,6 +39,7 @@ class MergeGain:
     merge: str
     metric: str
     parts: Mapping[str, PairedTest]
+    score: Mapping[str, float | None]
 
     @property
     def is_shown(self) -> bool:
@@ -78,7 +81,10 @@ class MergeGain:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON."""
         figures = ("n", "difference", "low", "high")
-        parts = {part: {key: getattr(test, key) for key in figures} for part, test in self.parts.items()}
+        parts = {
+            part: {key: getattr(test, key) for key in figures} | {"score": self.score[part]}
+            for part, test in self.parts.items()
+        }
         named = {key: getattr(self, key) for key in ("name", "base", "merge", "crossing", "break_even", "is_shown")}
         return {**named, "parts": parts}
 
@@ -120,7 +126,13 @@ def merge_gains(
         }
         # one by one: every interval is one of its part alone
         tests = {part: paired_tests([cell], seed=seed)[0] for part, cell in cells.items()}
-        out.append(MergeGain(name, base, str(settings[name]["merge"]), metric, tests))
+        score = {
+            part: fmean(before)
+            if (before := [b for a, b in zip(cell.first, cell.second, strict=True) if a is not None and b is not None])
+            else None
+            for part, cell in cells.items()
+        }
+        out.append(MergeGain(name, base, str(settings[name]["merge"]), metric, tests, score))
     return tuple(out)
 
 
@@ -150,10 +162,10 @@ def _table(gains: Sequence[MergeGain]) -> str:
     for part, first in gains[0].parts.items():
         tests = [gain.parts[part] for gain in gains]
         cells = [f"{points(t.difference, '+', scale)} {interval_text(t.low, t.high, scale)}".strip() for t in tests]
-        body.append([part, f"{first.n:,}", *cells])
+        body.append([part, f"{first.n:,}", points(gains[0].score[part], scale=scale), *cells])
     if any(gain.break_even is not None for gain in gains):
-        body.append(["breaks even at crossing", "", *(_share(gain.break_even) for gain in gains)])
-    head = ("questions", "n", *(gain.merge for gain in gains))
+        body.append(["breaks even at crossing", "", "", *(_share(gain.break_even) for gain in gains)])
+    head = ("questions", "n", SCORE, *(gain.merge for gain in gains))
     crossing = gains[0].crossing
     here = "" if crossing is None else f"; {_share(crossing)} of the questions cross here"
     title = f"merges of {gains[0].base}: {gains[0].metric} less that of score, 95% intervals{here}"

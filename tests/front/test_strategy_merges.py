@@ -67,6 +67,10 @@ def test_gain_loss_and_the_share_at_which_they_are_equal() -> None:
     assert found.break_even == pytest.approx(0.04 / 0.39)
     figures = json.loads(json.dumps(found.to_dict()))
     assert figures["parts"]["another language"]["difference"] == pytest.approx(0.35)
+    # beside what score has: 40 of 100 across, 190 of 200 within a language, 230 of 300
+    assert {part: figures["parts"][part]["score"] for part in [*figures["parts"]][:3]} == pytest.approx(
+        {"all": 230 / 300, "their document's language": 0.95, "another language": 0.4}
+    )
     assert (figures["merge"], figures["break_even"]) == ("centered", found.break_even)
     assert found.is_shown
     assert found.losing == []

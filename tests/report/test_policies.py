@@ -141,6 +141,25 @@ def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     assert "| cross language | direct | a | 60.0 [58.0, 63.0] (n=50) | 10.0 [8.0, 13.0] (n=50) |" in text
     assert "balanced, blank: c: this mode has no ranking; see shown@k" in text
     assert ",50,\n" in render([pairs], "csv")
+    # 25 of 100 are below the lowest that the oracle has only if it finds more
+    assert pairs.notes == ("a pair is the language of the question → that of its document",)
+
+
+@pytest.mark.parametrize(("oracle", "lost"), [(0.95, True), (0.29, False)])
+def test_passages_that_are_lost_across_languages_are_named_with_the_command(
+    oracle: float, lost: bool, tmp_path: Path
+) -> None:
+    bound = leaf(0.99, oracle, mode="gold_lang")
+    bound["scores"]["metrics"]["hit@20"] = measure({"en->en": 0.99, "en->ar": oracle}, 0.99, oracle)
+    path = write(tmp_path / "results_1.json", {"a": leaf(0.9, 0.25), "b": bound})
+    notes = [note for note in report_tables("policies", [path])[1].notes if note.startswith("lost across")]
+    # en → en is 90 of 99, and within one language
+    expected = (
+        "lost across languages in 1 pair, hit@20 of direct and of the language oracle: en → ar 25.0 of 95.0. What a "
+        "merge finds of them, all else as it was: mrag-eval run --model dummy --tasks a "
+        '--metadata \'{"retrieval": {"merge": "centered"}}\' --output_path OUT'
+    )
+    assert notes == ([expected] if lost else [])
 
 
 def test_a_run_that_another_one_replaces_is_named_where_it_searched_otherwise(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, differences, shown, upper_bound
-from mrag_eval.platform import DataError
+from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, SHOWN, differences, shown, upper_bound
+from mrag_eval.core import points, same_language
+from mrag_eval.platform import DataError, number_of
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, outcomes_text, read_results
 from mrag_eval.report.files._scores import Score, scores_of
@@ -235,10 +236,40 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "pair", pair) for name in columns)
             rows.append(Row((pair.replace("->", " → "), label), policy.source, cells))
-    notes = ("a pair is the language of the question → that of its document",)
+    notes = ("a pair is the language of the question → that of its document", *_lost(policies))
     title = f"{setting.title} · by language pair"
     stub = ("pair", "policy")
     return Table(f"{number}-pairs", title, stub, columns, tuple(rows), 1, notes, intervals=True)
+
+
+def _lost(policies: Mapping[str, _Policy]) -> list[str]:
+    """Return where a direct search shows fewer of the passages in another language than the oracle does, if anywhere.
+
+    The intervals of a pair must not meet. The command searches again, with a merge that may find those passages.
+    """
+    direct, oracle = policies.get(_WORDS["all"]), policies.get(_WORDS["gold_lang"] + _BOUND)
+    # the merge is of vectors
+    if direct is None or oracle is None or direct.leaf.config.kind not in (None, "dense"):
+        return []
+    measure = next((name for name in (SHOWN, *direct.measures) if direct.has(name) and oracle.has(name)), None)
+    lost: dict[str, tuple[float, float]] = {}
+    for (metric, dimension, pair), found in direct.scores.items():
+        bound = oracle.scores.get((metric, dimension, pair))
+        if (metric, dimension) != (measure, "pair") or bound is None or same_language(*pair.split("->")):
+            continue
+        high, low = found.high, bound.low
+        if found.value is not None and bound.value is not None and high is not None and low is not None and high < low:
+            lost[pair.replace("->", " → ")] = found.value, bound.value
+    if not lost:
+        return []
+    worst = sorted(lost, key=lambda pair: lost[pair][0] - lost[pair][1])[:3]
+    told = ", ".join(f"{pair} {points(lost[pair][0])} of {points(lost[pair][1])}" for pair in worst)
+    return [
+        f"lost across languages in {number_of(len(lost), 'pair')}, {measure} of direct and of the language oracle: "
+        f"{told}. What a merge finds of them, all else as it was: mrag-eval run --model dummy "
+        f"--tasks {direct.leaf.task} "
+        '--metadata \'{"retrieval": {"merge": "centered"}}\' --output_path OUT'
+    ]
 
 
 def _shares(runs: Runs) -> list[Table]:
