@@ -125,7 +125,7 @@ def build(count: int, url: str, folder: Path, in_flight: int, cache: Path) -> tu
 
 def pair_finding(count: int) -> dict[str, float]:
     """Return the seconds and megabytes that pair finding takes for ``count`` titles, without the titles themselves."""
-    from mrag_eval.building.xrag._pairs import related_pairs
+    from mrag_eval.building.xrag._pairing import related_pairs
     from mrag_eval.building.xrag._xrag_records import Headline
 
     rng = np.random.default_rng(0)

@@ -21,11 +21,9 @@ import numpy as np
 
 from mrag_eval.core import pipe_table
 from mrag_eval.metrics import PairedCell, Place, hierarchy, holm, margin_tests
-from mrag_eval.metrics._betting import BoundedMean
-from mrag_eval.metrics._family import PairedMeans, ResampledCell
-from mrag_eval.metrics._graph import graphical
+from mrag_eval.metrics._family import PairedMeans, ResampledCell, graphical
 from mrag_eval.metrics._joint_bootstrap import JointBootstrap
-from mrag_eval.metrics._paired_shares import PairedShares
+from mrag_eval.metrics._paired_shares import BoundedMean, PairedShares
 
 LEVEL = 0.05
 LANGUAGES, DOCUMENTS, ROWS, METRICS = 10, 2, 50, 3

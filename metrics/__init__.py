@@ -24,7 +24,15 @@ if TYPE_CHECKING:
         char_ngram_scores,
         char_ngram_scores_batch,
     )
-    from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
+    from mrag_eval.metrics._choices import (
+        SHARES,
+        Outcome,
+        Share,
+        declines,
+        extract_choice,
+        reads_refusals,
+        reply_outcome,
+    )
     from mrag_eval.metrics._choices_official import (
         BorderlinesCitation,
         extract_choice_blend_official,
@@ -32,23 +40,25 @@ if TYPE_CHECKING:
         parse_borderlines_direct,
         parse_borderlines_freetext,
     )
-    from mrag_eval.metrics._citation_marks import without_citations
-    from mrag_eval.metrics._citation_preference import CitationPreference, citation_preferences
-    from mrag_eval.metrics._citation_rates import CitationRates, LanguageCitations, citation_rates
+    from mrag_eval.metrics._citation_rates import (
+        CitationPreference,
+        CitationRates,
+        LanguageCitations,
+        citation_preferences,
+        citation_rates,
+    )
     from mrag_eval.metrics._citation_support import CitationSupport, citation_support
-    from mrag_eval.metrics._citations import Citations, parse_citations
+    from mrag_eval.metrics._citations import Citations, parse_citations, without_citations
     from mrag_eval.metrics._code_switch import CodeSwitch, LanguageMix, code_switch_share, language_mix
     from mrag_eval.metrics._concurrence import (
         CONCURRENCE_SCALES,
         ConcurrenceScores,
+        concurrence_by_territory,
         concurrence_intervals,
         concurrence_scores,
+        random_concurrence,
     )
-    from mrag_eval.metrics._concurrence_baseline import random_concurrence
-    from mrag_eval.metrics._concurrence_by_territory import concurrence_by_territory
-    from mrag_eval.metrics._corrections import benjamini_hochberg, holm
-    from mrag_eval.metrics._demanded_scripts import is_unsure
-    from mrag_eval.metrics._graph import Place, hierarchy
+    from mrag_eval.metrics._family import Place, benjamini_hochberg, hierarchy, holm
     from mrag_eval.metrics._intervals import (
         Estimate,
         Kind,
@@ -69,8 +79,13 @@ if TYPE_CHECKING:
         default_detector,
         load_detector,
     )
-    from mrag_eval.metrics._language_pairs import LanguagePairMatrix, language_pair_matrix
-    from mrag_eval.metrics._language_preference import InLanguagePreference, LanguagePreference, in_language_preference
+    from mrag_eval.metrics._language_preference import (
+        InLanguagePreference,
+        LanguagePairMatrix,
+        LanguagePreference,
+        in_language_preference,
+        language_pair_matrix,
+    )
     from mrag_eval.metrics._language_rate import (
         LanguageBreakdown,
         LanguageRate,
@@ -78,18 +93,17 @@ if TYPE_CHECKING:
         correct_language_rate,
         counted_together,
         detector_for,
+        is_unsure,
         unknown_to,
         unreliable,
     )
     from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
     from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
     from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
-    from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
     from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
     from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
     from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
-    from mrag_eval.metrics._random_ranking import random_ranking
-    from mrag_eval.metrics._ranking import rank_documents, ranking_metrics
+    from mrag_eval.metrics._ranking import random_ranking, rank_documents, ranking_metrics
     from mrag_eval.metrics._readings import segmented_f1
     from mrag_eval.metrics._response_sets import UNKNOWN_CONTROLLER
     from mrag_eval.metrics._share_between import share_between

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._bounded import correlations, mover
+from mrag_eval.metrics._clusters import correlations, mover
 from mrag_eval.metrics._intervals import Estimate, bootstrap_statistic, few_units, undefined, wilson
 from mrag_eval.metrics._macro import stratified_bootstrap
 from mrag_eval.metrics._resampling import Array
@@ -211,7 +211,7 @@ def label_f1(
 
     Precision and recall by scikit-learn. Rows with None for either are left out. F1 has the limits of Wilson's interval
     of tp / (tp + fp + fn), of which it is a function; the mean has the wider of MOVER over those
-    (:mod:`mrag_eval.metrics._bounded`) and, with ten rows or more, a BCa bootstrap over rows. Raises MetricError on
+    (:mod:`mrag_eval.metrics._clusters`) and, with ten rows or more, a BCa bootstrap over rows. Raises MetricError on
     unequal lengths, or if no row is left.
     """
     if len(predicted) != len(human):

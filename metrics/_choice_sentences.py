@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from mrag_eval.metrics._choice_options import (
+    Lexicon,
     Mention,
     Occurrence,
+    Span,
+    Spans,
     candidates,
+    fold,
     found_labels,
+    inside,
     occurrences,
     opens_line,
     sought_options,
 )
-from mrag_eval.metrics._choice_words import Lexicon, Span, Spans, fold, inside
 
 # A sentence before it is read: its start and end, texts of options, what may be a label, and words by field.
 _Part = tuple[int, int, tuple[Occurrence, ...], list[Span], Spans]

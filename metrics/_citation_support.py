@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
-from mrag_eval.metrics._citation_marks import CitationMarks, citation_marks, cites_unread
-from mrag_eval.metrics._citations import parse_citations
+from mrag_eval.metrics._citations import CitationMarks, citation_marks, cites_unread, parse_citations
 from mrag_eval.metrics._numbers import FORM, numbers_apart, readings, spaced_digits, spaces_joined
 from mrag_eval.metrics._verbatim import is_character, plain_words
 from mrag_eval.text import sentence_spans

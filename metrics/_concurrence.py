@@ -1,4 +1,7 @@
-"""Concurrence scores of a multilingual response set (BorderLines, Table 3; BordIRlines, section 4.1)."""
+"""Concurrence scores of a multilingual response set, whole and by territory, beside those of guesses.
+
+From BorderLines (Table 3) and BordIRlines (section 4.1).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,15 @@ from mrag_eval.core import SHARE, Scale
 from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, estimates, few_units, interval_for, undefined
 from mrag_eval.metrics._resampling import Array
-from mrag_eval.metrics._response_sets import AnswerSet, Refusals, ResponseSets, Row, read_response_sets
+from mrag_eval.metrics._response_sets import (
+    AnswerSet,
+    Refusals,
+    ResponseSets,
+    Row,
+    TerritoryQueries,
+    read_response_sets,
+    read_territories,
+)
 
 # means over territories, and the cause if each is undefined
 _MEANS = {
@@ -256,3 +267,69 @@ def _scores(answers: ResponseSets, sums: Array, refusals: Refusals) -> Concurren
         n_refused_controls=answers.n_refused_controls,
         refusals=refusals,
     )
+
+
+def random_concurrence(territories: Sequence[Row]) -> dict[str, float | None]:
+    """Return the expected concurrence scores if every question is answered by a random option, independently.
+
+    ``territories`` as in :func:`~mrag_eval.metrics.concurrence_scores`. With k claimants and m languages asked, an
+    answer is the controller with probability 1/k (0 if the controller is not a claimant), two answers concur with 1/k,
+    and k (1 - (1 - 1/k)^m) countries are named on average. The deltas are those of the two expected means. None if no
+    territory counts. The published tables print the constant 43.5 in this row instead.
+    """
+    known = read_territories(territories)
+    with_controller = [t for t in known if t.controller is not None]
+    con = _mean([_hit(t) for t in with_controller if t.controller_lang in t.query_ids])
+    non = _mean([_hit(t) for t in with_controller if any(code != t.controller_lang for code in t.query_ids)])
+    asked_twice = [t for t in known if len(t.query_ids) > 1]
+    difference = None if con is None or non is None else con - non
+    return {
+        "KB_CS": _mean([_hit(t) for t in with_controller]),
+        "controller_share": _mean([_hit(t) for t in with_controller]),
+        "Con_CS": con,
+        "Non_CS": non,
+        "delta_CS_ratio": difference / non if difference is not None and non else None,
+        "delta_CS_difference": difference,
+        "Cst_CS_unk": _mean([1 / len(t.claimants) for t in asked_twice if t.controller is None]),
+        "Cst_CS_all": _mean([1 / len(t.claimants) for t in asked_twice]),
+        "countries_mean": _mean([_distinct(len(t.claimants), len(t.query_ids)) for t in known]),
+    }
+
+
+def _hit(territory: TerritoryQueries) -> float:
+    return 1 / len(territory.claimants) if territory.controller in territory.claimants else 0.0
+
+
+def _distinct(options: int, draws: int) -> float:
+    return float(options * (1 - (1 - 1 / options) ** draws))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def concurrence_by_territory(
+    territories: Sequence[Row], responses: Sequence[Row], *, refusals: Refusals = "official"
+) -> dict[str, dict[str, float]]:
+    """Return territory -> score -> value; the mean over the territories with a value is the score.
+
+    So two runs can be compared territory by territory. Arguments, names and errors as in
+    :func:`~mrag_eval.metrics.concurrence_scores`. A territory has no value of a score that does not count it.
+
+    ``delta_CS_difference`` = Con_CS - Non_CS is a difference of means over different territories. Its values are T (c /
+    C - d / D), where c and d are the territory's values in Con_CS and Non_CS (0 without one), C and D the numbers of
+    territories with one, and T that of territories with either: their mean is the difference. ``delta_CS_ratio`` and
+    the deviations are no means, and have no values.
+    """
+    answers = read_response_sets(territories, responses, refusals)
+    sums, k, names = _territory_sums(answers), len(_MEANS), list(_MEANS)
+    found: dict[str, dict[str, float]] = {}
+    for entry, row in zip(answers.sets, sums.tolist(), strict=True):
+        found[entry.territory.name] = {name: row[i] for i, name in enumerate(names) if row[k + i] > 0}
+    counts = {name: sum(name in values for values in found.values()) for name in ("Con_CS", "Non_CS")}
+    if all(counts.values()):
+        either = [values for values in found.values() if not values.keys().isdisjoint(counts)]
+        for values in either:
+            con, non = (values.get(name, 0.0) / n for name, n in counts.items())
+            values["delta_CS_difference"] = len(either) * (con - non)
+    return found

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._bounded import Bounds, Means
-from mrag_eval.metrics._clusters import cluster_limits
+from mrag_eval.metrics._clusters import Bounds, Means, cluster_limits
 from mrag_eval.metrics._resampling import Array, Limits, Statistic
 from mrag_eval.platform import OPTIONAL, MetricError, did_you_mean
 
@@ -253,7 +252,7 @@ def interval_for(
     ``auto``: with ``groups`` of more than one row a jackknife over groups (:func:`cluster_interval`); else Wilson for a
     share, whose values are all 0 or 1; else a BCa bootstrap. ``bounds`` is the range of the metric (0 to 1 for values
     of 0 and 1), which the limits keep: equal values get Wilson's interval over rows or groups
-    (:mod:`mrag_eval.metrics._bounded`), fewer than 20 rows the wider of the two at each end, and all limits are clipped
+    (:mod:`mrag_eval.metrics._clusters`), fewer than 20 rows the wider of the two at each end, and all are clipped
     (:meth:`Estimate.within`). Equal values have no interval without it, and if it has an end at infinity. None entries
     are unscored and left out. Raises MetricError on NaN and on unequal lengths.
     """

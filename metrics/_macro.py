@@ -11,8 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._bounded import Bounds, Means, check_range, mean_score_limits
-from mrag_eval.metrics._clusters import critical_value, jackknife_variance, worth
+from mrag_eval.metrics._clusters import (
+    Bounds,
+    Means,
+    check_range,
+    critical_value,
+    jackknife_variance,
+    mean_score_limits,
+    worth,
+)
 from mrag_eval.metrics._intervals import (
     Estimate,
     bootstrap_statistic,
@@ -37,7 +44,7 @@ def stratified_bootstrap(
 ) -> Estimate:
     """Return the macro mean, the unweighted mean over ``cells`` (N,) of each cell's mean, with an interval.
 
-    Of values within ``bounds``, their range, it is a score interval (:func:`~mrag_eval.metrics._bounded.
+    Of values within ``bounds``, their range, it is a score interval (:func:`~mrag_eval.metrics._clusters.
     mean_score_limits`): Wilson's, if there is one cell of 0 and 1. A cell counts as the number of independent values of
     0 and 1 that would have its variance, that of a jackknife; a cell whose rows are all equal as its rows. With
     ``groups`` (N,), rows that are not independent, the jackknife leaves out whole groups; if a group spans several

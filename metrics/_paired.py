@@ -12,13 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._betting import BoundedMean
-from mrag_eval.metrics._bounded import Bounds, check_range
-from mrag_eval.metrics._family import Correction, PairedMeans, ResampledCell, Signs, Test, decided, needed, possible
-from mrag_eval.metrics._graph import Place, able, graphical, hierarchy
+from mrag_eval.metrics._clusters import Bounds, check_range
+from mrag_eval.metrics._family import (
+    Correction,
+    PairedMeans,
+    Place,
+    ResampledCell,
+    Signs,
+    Test,
+    able,
+    decided,
+    graphical,
+    hierarchy,
+    needed,
+    possible,
+)
 from mrag_eval.metrics._intervals import scored_rows
 from mrag_eval.metrics._joint_bootstrap import JointBootstrap
-from mrag_eval.metrics._paired_shares import PairedShares
+from mrag_eval.metrics._paired_shares import BoundedMean, PairedShares
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.platform import MetricError
 

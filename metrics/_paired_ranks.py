@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mrag_eval.metrics import _resampling
-from mrag_eval.metrics._corrections import holm
+from mrag_eval.metrics._family import holm
 from mrag_eval.metrics._intervals import group_codes
 from mrag_eval.metrics._resampling import Array
 from mrag_eval.platform import MetricError

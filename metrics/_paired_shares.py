@@ -1,16 +1,17 @@
-"""An exact test of a drop between two paired shares, against any margin."""
+"""Exact tests of a drop between paired rows, of shares and of bounded means, and the bounds that they imply."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrag_eval.metrics._inverted import lower_bound
 from mrag_eval.metrics._resampling import Array
 
 # Shares of the nuisance parameter at which the p-value is computed, and again around the largest of them.
@@ -156,3 +157,129 @@ def score(lost: NDArray[np.int64], gained: NDArray[np.int64], n: int, margin: fl
     with np.errstate(divide="ignore", invalid="ignore"):
         z = above / np.sqrt(np.maximum(variance, 0.0))
     return np.where(np.abs(above) < 1e-9, 0.0, z)
+
+
+# Shares of the largest bet that a row cannot turn into a debt, of which the mean outcome counts.
+_BETS = (np.arange(1, 21) / 20) ** 2
+
+
+@dataclass(frozen=True)
+class BoundedMean:
+    """Test whether a mean dropped by more than a margin, from the sums and numbers of rows of each unit, (G,) each.
+
+    ``reach`` is the largest difference possible. Somebody who bets on drops larger than the margin cannot expect to
+    win: if K times the stake is won, the margin is excluded at level 1 / K (Waudby-Smith & Ramdas 2024, Journal of the
+    Royal Statistical Society B 86, 1-27; here all bets are mixed, so that the order of rows does not matter). This
+    needs no variation, and no large number of rows.
+    """
+
+    sums: Array
+    sizes: Array
+    reach: float
+
+    method = "betting on bounded differences"
+
+    @property
+    def mirrored(self) -> BoundedMean:
+        """Return the test of rises."""
+        return BoundedMean(-self.sums, self.sizes, self.reach)
+
+    def p_value(self, drop: float) -> float:
+        """Return the p-value of a drop larger than ``drop``; it rises with the drop."""
+        debt = (self.reach + drop) * float(self.sizes.max())
+        if debt <= 0:
+            return 0.0
+        gains = (self.sums - drop * self.sizes) / debt
+        with np.errstate(divide="ignore"):
+            won = np.log1p(np.maximum(_BETS[:, None] * gains, -1.0)).sum(axis=1)
+        return float(min(1.0, np.exp(min(0.0, np.log(len(_BETS)) - np.logaddexp.reduce(won)))))
+
+    def lower(self, level: float, margin: float) -> float:
+        """Return the one-sided lower bound of the drop; see :meth:`PairedShares.lower`."""
+        mean = float(self.sums.sum() / self.sizes.sum())
+        error = self.reach / len(self.sums) ** 0.5
+        return lower_bound(self.p_value, level, margin, (mean, error), (-self.reach, self.reach))
+
+    def unseen(self, level: float) -> float:
+        """Return the mean of drops that is left if the sample holds none of the units that gained everything.
+
+        Their share q has (1 - q)^G = level / 2: the other half is for what the sample holds.
+        """
+        left = (level / 2) ** (1 / len(self.sums))
+        return left * float(self.sums.sum() / self.sizes.sum()) - (1 - left) * self.reach
+
+    def unseen_p(self, drop: float) -> float:
+        """Return the level at which :meth:`unseen` is ``drop``, 2 and more above the mean."""
+        mean = float(self.sums.sum() / self.sizes.sum())
+        return (
+            2 * float(((self.reach + drop) / (self.reach + mean)) ** len(self.sums)) if self.reach + mean > 0 else 2.0
+        )
+
+    def with_one_lost(self, level: float) -> float:
+        """Return the upper bound of the drop by t, with one more unit of the usual size that lost everything."""
+        from scipy.special import stdtrit
+
+        sizes = np.append(self.sizes, self.sizes.mean())
+        sums = np.append(self.sums, self.reach * self.sizes.mean())
+        mean = float(sums.sum() / sizes.sum())
+        error = float(np.sqrt(((sums - sizes * mean) ** 2).sum()) / sizes.sum())
+        return min(self.reach, mean + float(stdtrit(len(self.sums) - 1, 1 - level)) * error)
+
+    def detectable(self, level: float, margin: float) -> float:
+        """Return the drop beyond the margin found with 80% power if units lose everything or nothing."""
+        count, size = len(self.sums), float(self.sizes.mean())
+        for lost in range(1, count + 1):
+            sums = np.where(np.arange(count) < lost, self.reach * size, 0.0)
+            if BoundedMean(sums, np.full(count, size), self.reach).p_value(margin) <= level:
+                return share_found(lost, count) * self.reach - margin
+        return math.inf
+
+
+_NORMAL = NormalDist()
+# Distance at which a bound is found, as a share of the range.
+_EXACT_TO = 5e-6
+
+
+def lower_bound(
+    p_value: Callable[[float], float],
+    level: float,
+    margin: float,
+    about: tuple[float, float],
+    limits: tuple[float, float],
+) -> float:
+    """Return the drop at which ``p_value``, which rises with the drop, passes ``level``.
+
+    It is above ``margin`` if and only if ``p_value(margin) <= level``: the search starts there and goes to that side
+    only. ``about`` is the estimate with its standard error, near which the bound is looked for first. ``limits`` are
+    the smallest and largest drop possible.
+    """
+    from scipy.optimize import brentq
+
+    p_value = cache(p_value)
+    above = p_value(margin) <= level
+    end = limits[1] if above else limits[0]
+    if (end - margin) * (1 if above else -1) <= 0:
+        return math.nextafter(margin, math.inf) if above else margin
+
+    def excess(drop: float) -> float:
+        """Return how far the drop is from its bound, in standard errors: nearly linear."""
+        p = min(max(p_value(drop), 1e-300), 1 - 1e-16)
+        return _NORMAL.inv_cdf(level) - _NORMAL.inv_cdf(p)
+
+    low, high = sorted((margin, end))
+    guess = about[0] + _NORMAL.inv_cdf(level) * about[1]
+    step = max(about[1], _EXACT_TO)
+    # narrow the bracket around the guess; a half of it may already be on the other side
+    for side in (guess - step / 4, guess + step / 4, guess - 2 * step, guess + 2 * step):
+        if low < side < high:
+            low, high = (side, high) if excess(side) >= 0 else (low, side)
+        if high - low <= 4 * step:
+            break
+    if excess(high) >= 0:
+        return high
+    if excess(low) < 0:
+        return low
+    found = float(brentq(excess, low, high, xtol=_EXACT_TO * (limits[1] - limits[0])))
+    # the search may end a little beyond the estimate
+    found = min(found, max(about[0], limits[0]))
+    return max(found, math.nextafter(margin, math.inf)) if above else min(found, margin)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal
 
-from mrag_eval.metrics._citation_marks import without_citations
+from mrag_eval.metrics._citations import without_citations
 from mrag_eval.metrics._punctuation import Punctuation
 from mrag_eval.text import HAN_KANA, HANGUL, marks, unspaced_letters
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mrag_eval.core import split_thinking
-from mrag_eval.metrics._choice_words import Lexicon, fold, lexicon
+from mrag_eval.metrics._choice_options import Lexicon, fold, lexicon
 from mrag_eval.platform import MetricError
 from mrag_eval.text import marks, sentence_spans
 

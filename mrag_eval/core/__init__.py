@@ -18,9 +18,7 @@ if TYPE_CHECKING:
         failed_in,
         way_to,
     )
-    from mrag_eval.core._grounding import SUPPORT, Claim, ClaimVerdict, Grounding, Span
-    from mrag_eval.core._judgements import Judgement, Vote, why_undecided
-    from mrag_eval.core._labels import PAGE, Labels, LabelSource, labelled_name, plain_name
+    from mrag_eval.core._grounding import SUPPORT, Claim, ClaimVerdict, Grounding, Judgement, Span, Vote, why_undecided
     from mrag_eval.core._languages import (
         ANY_LANGUAGE,
         CORAL_POOL,
@@ -60,7 +58,18 @@ if TYPE_CHECKING:
         is_relevant,
         ranking_dict,
     )
-    from mrag_eval.core._scored import RowScores, Scored, Value, can_be_score, not_finite
+    from mrag_eval.core._scored import (
+        PAGE,
+        Labels,
+        LabelSource,
+        RowScores,
+        Scored,
+        Value,
+        can_be_score,
+        labelled_name,
+        not_finite,
+        plain_name,
+    )
     from mrag_eval.core._table_text import columns, pipe_table
     from mrag_eval.core._thinking import MARKS, Marks, split_thinking
     from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound

@@ -8,7 +8,18 @@ if TYPE_CHECKING:
     from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
     from mrag_eval.datasets._borderlines import OWN_LANGUAGES, UNKNOWN, query_id
     from mrag_eval.datasets._bordirlines import subjects
-    from mrag_eval.datasets._bordirlines_files import AnnotatedBy, AskedRow, names_of_document, read_published_labels
+    from mrag_eval.datasets._bordirlines_files import (
+        NEUTRAL,
+        NOT_RELEVANT,
+        AnnotatedBy,
+        AskedRow,
+        Label,
+        majority,
+        names_of_document,
+        read_published_labels,
+        read_relevance,
+        read_viewpoint,
+    )
     from mrag_eval.datasets._content import passages_hash
     from mrag_eval.datasets._declaration import (
         OWN_ROWS,
@@ -30,11 +41,10 @@ if TYPE_CHECKING:
         require_text,
         sha256_file,
     )
-    from mrag_eval.datasets._identity import identity_of, read_locally
+    from mrag_eval.datasets._identity import PublishedPart, PublishedRows, identity_of, read_locally
     from mrag_eval.datasets._jsonl import QUESTION_KEYS, as_question, read_passages
-    from mrag_eval.datasets._log_files import log_rows
+    from mrag_eval.datasets._log_files import log_rows, read_lines, read_table
     from mrag_eval.datasets._published import Published
-    from mrag_eval.datasets._published_rows import PublishedPart, PublishedRows
     from mrag_eval.datasets._registry import (
         LOADERS,
         data_of_config,
@@ -48,8 +58,6 @@ if TYPE_CHECKING:
     from mrag_eval.datasets._relevant import Held, holder, read_judgements, with_absent, with_grades
     from mrag_eval.datasets._reload import reload
     from mrag_eval.datasets._share import shared
-    from mrag_eval.datasets._user_files import read_lines, read_table
-    from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT, Label, majority, read_relevance, read_viewpoint
     from mrag_eval.datasets._xlcost_corpus import CUT_KEY, read_xlcost_passages
     from mrag_eval.datasets._xor_tydi import answers_of_the_file
 else:

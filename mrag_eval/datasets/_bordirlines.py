@@ -32,6 +32,7 @@ from mrag_eval.datasets._bordirlines_files import (
     AnnotatedBy,
     Documents,
     Hits,
+    Label,
     PublishedLabels,
     bare_page,
     data_folder,
@@ -46,7 +47,6 @@ from mrag_eval.datasets._declaration import Declaration, HubDataset, LanguageGro
 from mrag_eval.datasets._files import hub_folder, hub_place, read_json, require_path
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._published import Published
-from mrag_eval.datasets._viewpoints import Label
 from mrag_eval.platform import DataError, content_key, did_you_mean
 
 HUB = HubDataset(id="borderlines/bordirlines", licence="MIT")

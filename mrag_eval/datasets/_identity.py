@@ -1,13 +1,16 @@
-"""Identity of rows: what they are, by their content and not by the place where they lie."""
+"""Identity of rows, by their content and not by the place where they lie, and which of them are as published."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mrag_eval.datasets._content import Part
-from mrag_eval.datasets._published_rows import PublishedRows
+import yaml
+
+from mrag_eval.datasets._content import Part, combined_content
 
 # official: the content is the declared one. revision: read from the publisher at the declared revision, as many rows as
 # published. other: known to differ. local: a copy of which nothing can be said. own: a user's rows. unknown: results
@@ -161,3 +164,55 @@ def _places(place: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for value in place.values():
         if isinstance(value, Mapping):
             yield from _places(value)
+
+
+# Written by scripts/published_rows.py.
+FILE = Path(__file__).resolve().parent / "published_rows.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPart:
+    """A part of the published rows: a language, a country, a subject.
+
+    Attributes:
+        rows: number of its rows.
+        content: SHA-256 over them (:class:`~mrag_eval.datasets._content.Part`); None where it is not declared.
+    """
+
+    rows: int
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRows:
+    """The rows that were published for a ``data:`` block, before anything is drawn from them.
+
+    Attributes:
+        parts: name of a part -> its rows.
+    """
+
+    parts: Mapping[str, PublishedPart]
+
+    @property
+    def rows(self) -> int:
+        """Return the number of all rows."""
+        return sum(part.rows for part in self.parts.values())
+
+    @property
+    def content(self) -> str | None:
+        """Return the hash over all rows; None where that of a part is not declared."""
+        known = {name: part.content for name, part in self.parts.items() if part.content is not None}
+        return combined_content(known) if known and len(known) == len(self.parts) else None
+
+
+@lru_cache(maxsize=1)
+def declared_contents() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Return what the file declares: ``rows`` or ``documents`` -> benchmark -> part -> SHA-256."""
+    content: Any = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return {kind: content.get(kind) or {} for kind in ("rows", "documents")}
+
+
+def published(kind: str, benchmark: str, counts: Mapping[str, int]) -> PublishedRows:
+    """Return published numbers (part -> rows, or documents) with the hashes that are declared for them."""
+    known = declared_contents()[kind].get(benchmark, {})
+    return PublishedRows({name: PublishedPart(rows, known.get(name)) for name, rows in counts.items()})

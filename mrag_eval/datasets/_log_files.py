@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets._files import iter_lines, iter_table, parquet, read_bytes
-from mrag_eval.platform import AS_JSON, DataError, decode, json_from, plain, told_apart
+from mrag_eval.datasets._files import iter_csv, iter_jsonl, iter_lines, iter_table, parquet, read_bytes
+from mrag_eval.platform import AS_JSON, DataError, decode, json_from, plain, suggesting, told_apart
 from mrag_eval.systems import lists_in, reading_of, value_at
 
 # Rows of a Parquet file that are in memory together.
@@ -141,3 +141,21 @@ def _values(column: Any) -> list[Any]:
     except (ValueError, OverflowError) as error:
         places = range(len(column))
         return [error] if len(column) == 1 else [value for at in places for value in _values(column.slice(at, 1))]
+
+
+_CORRECT = "correct the file, and run the same command again"
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number from 1, object) of a JSON Lines file; raise DataError for a line that is not an object."""
+    with suggesting(_CORRECT):
+        yield from iter_jsonl(path)
+
+
+def read_table(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield (row number from 1, record) of a CSV file, or of a TSV file by its name.
+
+    Raises DataError for a missing column.
+    """
+    with suggesting(_CORRECT):
+        yield from iter_csv(path, columns, delimiter="\t" if path.suffix == ".tsv" else ",")

@@ -30,9 +30,7 @@ from mrag_eval.datasets._files import (
     sha256_file,
     web_file,
 )
-from mrag_eval.datasets._kilt import KILT, KiltNq, read_kilt_nq
-from mrag_eval.datasets._kilt_paragraphs import FILE, kilt_paragraphs
-from mrag_eval.datasets._mkqa_aliases import usable_aliases
+from mrag_eval.datasets._kilt import KILT, PARAGRAPHS_FILE, KiltNq, kilt_paragraphs, read_kilt_nq, usable_aliases
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.platform import ConfigError, DataError, content_key
 
@@ -186,8 +184,9 @@ def _gold(rows: Iterable[_Row], kilt: KiltNq | None, block: MkqaBlock) -> _Gold 
         raise ConfigError("mkqa: data.gold=paragraph requires data.subset=kilt", "leave out data.gold, or data.subset")
     if block.paragraphs is None:
         raise ConfigError(
-            f"mkqa: data.gold=paragraph needs data.paragraphs, KILT's {FILE}, which holds the paragraphs' texts",
-            f"--metadata data.paragraphs={FILE}, or the tasks mkqa_oracle_pages_<language>, which need an index alone",
+            f"mkqa: data.gold=paragraph needs data.paragraphs, KILT's {PARAGRAPHS_FILE}, which holds their texts",
+            f"--metadata data.paragraphs={PARAGRAPHS_FILE}, or the tasks mkqa_oracle_pages_<language>, "
+            "which need an index alone",
         )
     named = {row.id: kilt.paragraphs(row.id) for row in rows}
     texts = kilt_paragraphs(block.paragraphs, frozenset(place for places in named.values() for place in places))

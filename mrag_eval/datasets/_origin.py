@@ -9,8 +9,7 @@ from typing import Any
 
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.datasets._content import Part, combined_content, passages_hash
-from mrag_eval.datasets._identity import own_record, published_record
-from mrag_eval.datasets._published_rows import PublishedRows
+from mrag_eval.datasets._identity import PublishedRows, own_record, published_record
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from mrag_eval.config import Condition
 from mrag_eval.core import Passage
-from mrag_eval.datasets._viewpoints import NEUTRAL, NOT_RELEVANT
+from mrag_eval.datasets._bordirlines_files import NEUTRAL, NOT_RELEVANT
 
 # (passage id, score), best first
 Run = tuple[tuple[str, float], ...]

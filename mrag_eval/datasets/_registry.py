@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import import_module
@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import check_keys, load_config
+from mrag_eval.core import RagDoc
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, validate_block
-from mrag_eval.datasets._breakdowns import check_breakdowns
 from mrag_eval.datasets._declaration import OWN_ROWS, Declaration
-from mrag_eval.datasets._identity import other_counts
+from mrag_eval.datasets._identity import PublishedRows, other_counts, published
 from mrag_eval.datasets._imbalance import refuse_imbalance
 from mrag_eval.datasets._origin import Declared, parts_of
-from mrag_eval.datasets._published_rows import PublishedRows, published
 from mrag_eval.datasets._share import shared
-from mrag_eval.platform import ConfigError, config_path, did_you_mean, number_of, suggesting
+from mrag_eval.platform import ConfigError, DataError, config_path, did_you_mean, number_of, suggesting
 
 _LIST = "mrag-eval tasks   lists the benchmarks"
 
@@ -166,3 +165,21 @@ def _next_step(declaration: Declaration, block: DataBlock) -> str:
     if block.path is not None:
         return f"compare your copy with the published files, or leave data.path out; keys that choose rows: {keys}"
     return f"--metadata data.path=FOLDER reads your own copy; keys of the block 'data' that choose rows: {keys}"
+
+
+def check_breakdowns(names: Sequence[str], docs: Sequence[RagDoc]) -> None:
+    """Raise ConfigError for a key that no row has, and DataError for a row whose value is a list or an object."""
+    known = {key: None for doc in docs for key, value in doc.extra.items() if value is not None}
+    for name in names:
+        if name not in known:
+            raise ConfigError(
+                f"data: breakdowns: no row has the key '{name}'{did_you_mean(name, known)}",
+                f"keys of these rows: {', '.join(known) or 'none beyond those that every benchmark has'}",
+            )
+        for doc in docs:
+            value = doc.extra.get(name)
+            if isinstance(value, list | tuple | dict):
+                raise DataError(
+                    f"data: breakdowns: '{name}' of row '{doc.id}' is a list or an object: {value!s:.60}",
+                    "a breakdown takes one text, number or true/false a row",
+                )

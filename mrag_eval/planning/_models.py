@@ -20,8 +20,7 @@ from mrag_eval.config import (
 )
 from mrag_eval.judging import named_judges
 from mrag_eval.models import key_variable, named_spec, type_fault
-from mrag_eval.planning._corpora import searches_itself
-from mrag_eval.planning._encoders import local, reranker_need
+from mrag_eval.planning._corpora import local, reranker_need, searches_itself
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.platform import OTHER_FILES, MragError

@@ -14,8 +14,7 @@ from typing import Any
 from mrag_eval.core import base_language
 from mrag_eval.platform import CorpusError
 from mrag_eval.text import folding
-from mrag_eval.text._segmenters import SEGMENTED, by_dictionary, korean_words, libraries, segmenters
-from mrag_eval.text._stemming import STEMMED, stemmer
+from mrag_eval.text._segmenters import SEGMENTED, STEMMED, by_dictionary, korean_words, libraries, segmenters, stemmer
 from mrag_eval.text._tokenize import (
     Tokenizer,
     ascii_words,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from mrag_eval.building.qa._qa_replies import read_checks
-from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.qa._qa import read_checks
+from mrag_eval.building.steps._asking import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.territories._territories import _read_name, _read_wording
-from mrag_eval.building.xrag._entities import _read as read_entities
+from mrag_eval.building.xrag._events import _read as read_entities
 from mrag_eval.core import split_thinking
 from mrag_eval.judging import Case, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric
 from mrag_eval.metrics import (
@@ -63,10 +63,10 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._choices_official.parse_borderlines_freetext": (partial(parse_borderlines_freetext, options=OPTIONS),),
     "metrics._choices_official.parse_borderlines_citation": (partial(parse_borderlines_citation, options=OPTIONS),),
     "metrics._citation_support.citation_support": (partial(citation_support, passages=PASSAGES, lang="en"),),
-    "metrics._citation_marks.without_citations": (without_citations,),
+    "metrics._citations.without_citations": (without_citations,),
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._nomiracl.nomiracl_reading": (nomiracl_reading,),
-    "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
+    "metrics._choices.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
     "metrics._choices.declines": (declines,),
     "metrics._verbatim.copied_share": (partial(copied_share, passages=PASSAGES),),
     "metrics._verbatim.verbatim_quotes": (partial(verbatim_quotes, passages=PASSAGES),),
@@ -74,13 +74,13 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._short_answers.short_answer_scores": (
         partial(short_answer_scores, answers=[VotedAnswer(("Paris",), (), 1)], lang="en"),
     ),
-    "building.qa._qa_replies.read_checks": (read_checks,),
-    "building.steps._replies.all_tags": (partial(all_tags, tag="answer"),),
-    "building.steps._replies.tagged_pairs": (partial(tagged_pairs, first="answer", second="question"),),
-    "building.steps._replies.one_of_words": (partial(one_of_words, tag="answer", words=("yes", "no")),),
+    "building.qa._qa.read_checks": (read_checks,),
+    "building.steps._asking.all_tags": (partial(all_tags, tag="answer"),),
+    "building.steps._asking.tagged_pairs": (partial(tagged_pairs, first="answer", second="question"),),
+    "building.steps._asking.one_of_words": (partial(one_of_words, tag="answer", words=("yes", "no")),),
     "building.territories._territories._read_name": (_read_name,),
     "building.territories._territories._read_wording": (_read_wording,),
-    "building.xrag._entities._read": (read_entities,),
+    "building.xrag._events._read": (read_entities,),
     "judging._rubrics._read_json": (verdict_rubric().request(CASE)[1], sufficiency_rubric().request(CASE)[1]),
     "judging._rubrics._read_support": (support_rubric().request(CASE)[1],),
     "judging._rubrics._read_tag": (verdict_rubric("equivalence").request(CASE)[1],),
@@ -111,14 +111,14 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
 
 # Found by the test as parsers, but not measured, and why.
 EXEMPT = {
-    "metrics._citation_marks.cites_unread": "measured as without_citations",
+    "metrics._citations.cites_unread": "measured as without_citations",
     "metrics._choices._check": "looks at the type only",
     "metrics._citation_support.cited_statements": "measured as citation_support",
     "metrics._choices._prepared": "measured as extract_choice",
     "metrics._choices_official._check": "looks at the type only",
     "metrics._verbatim._quoted": "measured as verbatim_quotes",
     "harness._models.parse_arguments": "reads what the user wrote",
-    "building.qa._qa_replies.read_pair": "parse_tag twice, and a detector of languages",
+    "building.qa._qa.read_pair": "parse_tag twice, and a detector of languages",
 }
 
 # A text is its head, then the unit as often as it takes, then its tail.

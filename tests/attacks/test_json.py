@@ -198,12 +198,11 @@ def test_a_reply_of_the_wrong_shape_in_the_cache_is_asked_for_again(
 OWN_TEXT = {
     "cli/_score.py",
     "building/qa/_qa_build.py",
-    "building/steps/_journal.py",
     "building/steps/_steps.py",
     "building/xrag/_articles.py",
     "platform/_json_text.py",
     "platform/_run_files.py",
-    "datasets/_kilt_paragraphs.py",
+    "datasets/_kilt.py",
     "datasets/_registry.py",
     "datasets/_xlcost_corpus.py",
     "_front/_logs.py",

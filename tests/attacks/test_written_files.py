@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from lm_eval.loggers import EvaluationTracker
 
-from mrag_eval.building.steps._journal import Journal
 from mrag_eval.building.steps._records import Outcome
+from mrag_eval.building.steps._steps import Journal
 from mrag_eval.core import Hit
 from mrag_eval.harness._result_files import watch_trackers
 from mrag_eval.models import write_table
@@ -34,11 +34,8 @@ WRITERS = {
     "mrag_eval/_front/_strategies.py": "back",
     "mrag_eval/_front/_strategy_data.py": "back",
     "mrag_eval/building/qa/_qa_build.py": "back",
-    "mrag_eval/building/steps/_datasheet.py": "made",
-    "mrag_eval/building/steps/_journal.py": "back",
     "mrag_eval/building/steps/_steps.py": "back",
     "mrag_eval/building/territories/_territories.py": "back",
-    "mrag_eval/building/territories/_territory_files.py": "back",
     "mrag_eval/building/xrag/_xrag_rows.py": "back",
     "mrag_eval/cli/_compare.py": "made",
     "mrag_eval/cli/_options.py": "made",
@@ -51,8 +48,8 @@ WRITERS = {
     "mrag_eval/platform/_sharing.py": "back",
     "mrag_eval/platform/_sheets.py": "made",
     "mrag_eval/platform/_store.py": "back",
-    "mrag_eval/datasets/_github.py": "back",
-    "mrag_eval/datasets/_kilt_paragraphs.py": "back",
+    "mrag_eval/datasets/_xlcost_corpus.py": "back",
+    "mrag_eval/datasets/_kilt.py": "back",
     "mrag_eval/models/_answering.py": "back",
     "mrag_eval/models/_bodies.py": "back",
     "mrag_eval/models/_evaluated.py": "back",

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 from mrag_eval.building import yield_table
-from mrag_eval.building.steps._datasheet import call_table, write_datasheet
-from mrag_eval.building.steps._steps import StepReport
+from mrag_eval.building.steps._steps import StepReport, call_table, write_datasheet
 from tests.tables import single_spaced
 
 REPORTS = [

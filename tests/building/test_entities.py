@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.building.xrag._entities import by_recogniser, described, recogniser
+from mrag_eval.building.xrag._events import by_recogniser, described, recogniser
 from mrag_eval.building.xrag._xrag_records import Headline
 from mrag_eval.building.xrag._xrag_settings import EntityBlock
 from mrag_eval.platform import ConfigError, DataError, MissingExtraError

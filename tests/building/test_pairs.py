@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrag_eval.building.xrag._entities import entity_key
-from mrag_eval.building.xrag._pairs import related_pairs
+from mrag_eval.building.xrag._events import entity_key
+from mrag_eval.building.xrag._pairing import related_pairs
 from mrag_eval.building.xrag._xrag_records import Headline
 
 START = dt.date(2024, 6, 1)

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from mrag_eval.building import read_qa_config
+from mrag_eval.building.qa._qa import CHECKS, Pair, balanced, drawn_categories, drawn_languages, read_checks, read_pair
 from mrag_eval.building.qa._qa_config import Choice, QaConfig
-from mrag_eval.building.qa._qa_draw import balanced, drawn_categories, drawn_languages
-from mrag_eval.building.qa._qa_replies import CHECKS, Pair, read_checks, read_pair
 from mrag_eval.platform import ConfigError
 from tests.building.qa_world import pair, verdict
 

@@ -13,7 +13,7 @@ import pytest
 
 from mrag_eval.building import build_territories
 from mrag_eval.building.territories._territories import TerritoriesBuilt
-from mrag_eval.building.territories._territory_questions import Wording, builtin_wording, fault_of
+from mrag_eval.building.territories._territory_tables import Wording, builtin_wording, fault_of
 from mrag_eval.datasets import load_benchmark
 from mrag_eval.platform import DataError
 from tests.building.qa_world import records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrag_eval.building.steps._replies import all_tags, one_of_words, tagged_pairs
+from mrag_eval.building.steps._asking import all_tags, one_of_words, tagged_pairs
 from mrag_eval.building.steps._words import copied_share, count_words
 
 

@@ -12,7 +12,7 @@ import pytest
 from mrag_eval.core import language_name
 from mrag_eval.datasets import Benchmark, load_benchmark
 from mrag_eval.datasets import _mkqa as loader
-from mrag_eval.datasets._mkqa_aliases import usable_aliases
+from mrag_eval.datasets._kilt import usable_aliases
 from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.mkqa import LANGS, answer, example_id, mkqa_row, page_id, question, write_all, write_jsonl
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.building.territories._territory_questions import builtin_wording, fault_of
+from mrag_eval.building.territories._territory_tables import builtin_wording, fault_of
 from mrag_eval.core import language_name, normalize_language
 from mrag_eval.languages import (
     PACKAGE,
@@ -24,8 +24,7 @@ from mrag_eval.languages import (
     language,
     name_in_prompts,
 )
-from mrag_eval.languages._files import _read
-from mrag_eval.languages._folders import _files
+from mrag_eval.languages._files import _files, _read
 from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import system_prompts
 

@@ -100,7 +100,7 @@ def test_every_kind_of_character_in_the_batch() -> None:
 
 
 def test_the_characters_that_python_lowers_are_all_there_are() -> None:
-    from mrag_eval.metrics import _code_points
+    from mrag_eval.metrics import _gram_kernel as _code_points
 
     special = {chr(code) for code in range(0x110000) if len(chr(code).lower()) != 1}
     # final sigma is the only lower-casing that depends on its neighbours

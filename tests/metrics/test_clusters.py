@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, t
 
 from mrag_eval.metrics import cluster_interval, interval_for
-from mrag_eval.metrics._bounded import Means
-from mrag_eval.metrics._clusters import _normal_groups, critical_value, jackknife_variance
+from mrag_eval.metrics._clusters import Means, _normal_groups, critical_value, jackknife_variance
 
 Array = NDArray[np.float64]
 

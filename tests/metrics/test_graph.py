@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mrag_eval.metrics import holm
-from mrag_eval.metrics._graph import Place, able, graphical, hierarchy
+from mrag_eval.metrics._family import Place, able, graphical, hierarchy
 
 P = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=8)
 

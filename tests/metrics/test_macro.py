@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 
 from mrag_eval.metrics import interval_for, stratified_bootstrap, wilson, worst_cell
-from mrag_eval.metrics._bounded import mover, score_limits
+from mrag_eval.metrics._clusters import mover, score_limits
 from mrag_eval.platform import MetricError
 from tests.metrics.test_intervals import bounds
 

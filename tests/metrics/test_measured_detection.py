@@ -11,8 +11,8 @@ import pytest
 from mrag_eval.core import language_name
 from mrag_eval.languages import BANDS, MEASURED_FROM, Reliability, band_of, reliabilities, reliability
 from mrag_eval.metrics import FastTextDetector, correct_language_rate, language_mix, wilson
-from mrag_eval.metrics._demanded_scripts import is_romanised, other_script
 from mrag_eval.metrics._language_detection import _fasttext, canonical
+from mrag_eval.metrics._language_rate import is_romanised, other_script
 from mrag_eval.text import han_variant
 from mrag_eval.text._han_variants import SIMPLIFIED, TRADITIONAL
 from tests.metrics.test_language_rate import SENTENCES, Fixed

@@ -13,9 +13,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from mrag_eval.metrics import PairedCell, margin_tests, paired_tests
-from mrag_eval.metrics._betting import BoundedMean
 from mrag_eval.metrics._joint_bootstrap import critical, exceedance
-from mrag_eval.metrics._paired_shares import PairedShares, score
+from mrag_eval.metrics._paired_shares import BoundedMean, PairedShares, score
 from mrag_eval.platform import MetricError
 
 CORRECTIONS = ("holm", "bh", "none")

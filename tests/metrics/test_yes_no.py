@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mrag_eval.languages import known_languages, language
 from mrag_eval.metrics import read_yes_no
-from mrag_eval.metrics._choice_words import lexicon
+from mrag_eval.metrics._choice_options import lexicon
 from mrag_eval.platform import MetricError
 
 

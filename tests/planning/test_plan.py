@@ -27,8 +27,7 @@ from mrag_eval.planning import (
     plan_for,
 )
 from mrag_eval.planning import _estimate as estimate
-from mrag_eval.planning._corpora import searched_languages
-from mrag_eval.planning._wikipedia_sizes import wikipedia_cost
+from mrag_eval.planning._corpora import searched_languages, wikipedia_cost
 from mrag_eval.platform import ConfigError, tasks_folder
 from mrag_eval.text import estimated_tokens
 from tests.worlds.small import BASE, write_task

@@ -138,9 +138,9 @@ def test_simplified_and_traditional() -> None:
 
 
 def test_the_converter_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrag_eval.text.folding import _chinese
+    from mrag_eval.text.folding import _alphabets
 
-    _chinese._converter.cache_clear()
+    _alphabets._converter.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "opencc", None)
     with pytest.raises(MissingExtraError, match="extra 'chinese'"):
         fold("歷史", simplified=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrag_eval.platform import CorpusError, MissingExtraError
-from mrag_eval.text import FOLDING_VERSION, SEGMENTED, STEMMED, Analyzer, _stemming, fold, stemmer
+from mrag_eval.text import FOLDING_VERSION, SEGMENTED, STEMMED, Analyzer, _segmenters, fold, stemmer
 
 tokenize = Analyzer().tokenizer(None)
 
@@ -129,7 +129,7 @@ def test_by_default_stems_are_of_the_languages_that_they_help() -> None:
     assert Analyzer.choose(None, None, joint=True) == Analyzer.choose(False, False) == Analyzer()
     assert Analyzer.choose(True, True) == Analyzer(segment=True, stem=True)
     assert all(stemmer(lang) is not None for lang in STEMMED)
-    assert _stemming._algorithms().items() >= _stemming._MEASURED.items()
+    assert _segmenters._algorithms().items() >= _segmenters._MEASURED.items()
     assert not {"zh"} & {*SEGMENTED}
     assert Analyzer.of(chosen.record()) == chosen
 

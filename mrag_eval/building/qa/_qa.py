@@ -8,27 +8,28 @@ checks them, and the remaining questions are balanced over languages.
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from mrag_eval.building.qa._qa_config import LANGUAGE, Choice, QaConfig
-from mrag_eval.building.qa._qa_draw import balanced, cell_of, drawn_categories, drawn_languages
-from mrag_eval.building.qa._qa_records import QaDocument, QaQuestion
-from mrag_eval.building.qa._qa_replies import CHECKS, Pair, read_checks, read_pair
+from mrag_eval.building.qa._qa_config import LANGUAGE, Balance, Choice, QaConfig, QaDocument, QaQuestion
 from mrag_eval.building.review._review import ReviewDocument, ReviewItem
 from mrag_eval.building.review._review_outcome import Review
-from mrag_eval.building.steps._asking import Ask, ask_items, model_identity
+from mrag_eval.building.steps._asking import Ask, ask_items, fault, model_identity
 from mrag_eval.building.steps._records import Outcome, Settle, dropped, kept
 from mrag_eval.building.steps._steps import Step
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.steps._words import count_words
+from mrag_eval.core import as_verdict, base_language, is_language, language_name
 from mrag_eval.datasets import sha256_file
-from mrag_eval.models import AuxModel
+from mrag_eval.metrics import LanguageDetector, ScriptDetector, accepts, default_detector
+from mrag_eval.models import AuxModel, Parsed, parse_json, parse_tag
 from mrag_eval.platform import DataError
 
 PROMPTS = ("qa_write", "qa_check")
@@ -279,3 +280,137 @@ def check_plan(plan: QaPlan) -> list[str]:
             "the users' languages under categories.language"
         )
     return notes
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+def drawn_languages(versions: Mapping[str, Sequence[str]], rng: np.random.Generator) -> dict[str, str]:
+    """Draw a language for every document, uniformly among its versions (The Cross-Lingual Cost, 3.2)."""
+    return {name: sorted(langs)[int(rng.integers(len(langs)))] for name, langs in versions.items()}
+
+
+def drawn_categories(
+    categories: Mapping[str, Mapping[str, Choice]], n: int, rng: np.random.Generator
+) -> list[dict[str, str]]:
+    """Draw ``n`` combinations of categories, each category by its shares and independently of the others."""
+    columns = {}
+    for name, choices in categories.items():
+        shares = np.array([choice.share for choice in choices.values()], dtype=np.float64)
+        labels = list(choices)
+        columns[name] = [labels[i] for i in rng.choice(len(labels), size=n, p=shares / shares.sum())]
+    return [{name: column[i] for name, column in columns.items()} for i in range(n)]
+
+
+def balanced(cells: Mapping[str, T], rng: np.random.Generator) -> tuple[set[str], int]:
+    """Draw ids so that every cell has as many as the smallest; return them and that number.
+
+    ``cells`` maps an id to its cell, so a cell without ids does not count.
+    """
+    members: dict[T, list[str]] = defaultdict(list)
+    for name, cell in cells.items():
+        members[cell].append(name)
+    if not members:
+        return set(), 0
+    smallest = min(map(len, members.values()))
+    kept = {listed[i] for listed in members.values() for i in rng.permutation(len(listed))[:smallest].tolist()}
+    return kept, smallest
+
+
+def cell_of(balance: Balance, user_lang: str, doc_lang: str) -> tuple[str, ...]:
+    """Return the cell to balance over: the language pair, the document's language, or nothing."""
+    return {"pairs": (user_lang, doc_lang), "documents": (doc_lang,), "none": ()}[balance]
+
+
+def shares_of(labels: Iterable[str]) -> dict[str, float]:
+    """Return the share of every label that occurs; empty for no labels."""
+    counts: dict[str, int] = defaultdict(int)
+    for label in labels:
+        counts[label] += 1
+    total = sum(counts.values())
+    return {label: count / total for label, count in counts.items()}
+
+
+# The checker's decisions, and the reason for dropping an item that fails one.
+CHECKS = {
+    "answerable": "not answerable",
+    "faithful": "not faithful",
+    "self_contained": "not self-contained",
+    "natural": "not natural",
+    "fits": "not as drawn",
+}
+# The language of shorter texts is identified by script or not at all: detectors guess there, especially on names in
+# answers.
+_MIN_CHARS = {"question": 20, "answer": 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and its answer."""
+
+    question: str
+    answer: str
+
+
+def read_pair(reply: str, lang: str, languages: Sequence[str]) -> Parsed[Pair]:
+    """Parse the pair in a reply: two tags, both texts in ``lang`` if that can be detected (among ``languages``)."""
+    texts = []
+    for tag in ("question", "answer"):
+        parsed = parse_tag(reply, tag)
+        if parsed.value is None:
+            return Parsed(None, parsed.error)
+        text = " ".join(parsed.value.split())
+        if not text:
+            return Parsed(None, f"<{tag}> is empty")
+        texts.append(text)
+    for kind, text in zip(("question", "answer"), texts, strict=True):
+        found = detected(text, tuple(languages), _MIN_CHARS[kind])
+        if is_language(found) and not accepts(base_language(lang), found):
+            return fault(
+                f"{kind} in another language", f"the {kind} is in {language_name(found)}, not in {language_name(lang)}"
+            )
+    if texts[0].casefold() == texts[1].casefold():
+        return fault("answer repeats the question", "the answer is the question again")
+    return Parsed(Pair(*texts))
+
+
+def read_checks(reply: str) -> Parsed[dict[str, bool]]:
+    """Parse all verdicts in a reply."""
+    tagged = parse_tag(reply, "verdict")
+    if tagged.value is None:
+        return Parsed(None, tagged.error)
+    parsed = parse_json(tagged.value, tuple(CHECKS))
+    if parsed.value is None:
+        return Parsed(None, parsed.error)
+    verdicts = {key: as_verdict(parsed.value[key]) for key in CHECKS}
+    unclear = next((key for key, verdict in verdicts.items() if verdict is None), None)
+    if unclear is not None:
+        return Parsed(None, f"'{unclear}' is {parsed.value[unclear]!r:.60}, neither 'yes' nor 'no'")
+    return Parsed({key: bool(verdict) for key, verdict in verdicts.items()})
+
+
+def detected(text: str, languages: tuple[str, ...], min_chars: int) -> str:
+    """Return the language of ``text``.
+
+    The script decides if only one of ``languages`` uses it, else the default detector for texts of at least
+    ``min_chars`` characters, else ``und``.
+    """
+    return _detector(languages, min_chars).detect([text])[0]
+
+
+class _LongTexts:
+    """The default detector, restricted to texts that are long enough for it."""
+
+    supported = None
+
+    def __init__(self, min_chars: int) -> None:
+        self._min_chars = min_chars
+
+    def detect(self, texts: Sequence[str]) -> list[str]:
+        labels = default_detector().detect([text.replace("\n", " ") for text in texts])
+        return [label if len(text) >= self._min_chars else "und" for text, label in zip(texts, labels, strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _detector(languages: tuple[str, ...], min_chars: int) -> LanguageDetector:
+    return ScriptDetector(languages, fallback=_LongTexts(min_chars))

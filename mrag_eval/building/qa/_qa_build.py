@@ -20,14 +20,12 @@ from mrag_eval.building.qa._qa import (
     plan_qa,
     review_items,
     review_step,
+    shares_of,
 )
-from mrag_eval.building.qa._qa_config import QaConfig
-from mrag_eval.building.qa._qa_draw import shares_of
-from mrag_eval.building.qa._qa_records import QaDocument, QaQuestion
+from mrag_eval.building.qa._qa_config import QaConfig, QaDocument, QaQuestion
 from mrag_eval.building.review._review_outcome import Review, review, reviewed, sheet_to_write
 from mrag_eval.building.steps._asking import shown_model
-from mrag_eval.building.steps._datasheet import write_datasheet
-from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records
+from mrag_eval.building.steps._steps import Say, StepReport, read_records, run_steps, step_records, write_datasheet
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.core import pipe_table, points
 from mrag_eval.datasets import CUT_KEY, sha256_file

@@ -8,6 +8,7 @@ step is repeated if its settings, its input or an earlier step changed, or if ca
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,11 +17,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.building.steps._journal import Journal
-from mrag_eval.building.steps._records import R, Record, Settle, dropped
+from mrag_eval.building.steps._records import Drop, Outcome, R, Record, Settle, dropped
+from mrag_eval.core import pipe_table
 from mrag_eval.datasets import sha256_file
 from mrag_eval.models import AuxModel, Ledger
-from mrag_eval.platform import content_key, from_json, json_value, replaced, to_json
+from mrag_eval.platform import content_key, from_json, json_value, replaced, to_json, write_whole
 
 _FORMAT = "building/1"
 # Receives a pipeline's progress, line by line.
@@ -245,3 +246,158 @@ def _totals(ledger: Ledger) -> dict[str, float]:
 
 def _ledger_since(ledger: Ledger, before: Mapping[str, float]) -> dict[str, Any]:
     return {key: round(value - before[key], 3) for key, value in _totals(ledger).items()}
+
+
+_JOURNAL_FORMAT = 1
+
+
+class Journal:
+    """``settled`` items of one step under one ``key``. A journal with another key is discarded (``stale`` is then set).
+
+    Memory holds only the file position of every item. An incomplete last line, left by a killed process, is cut off.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self.stale = False
+        self._where: dict[str, int] = {}
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            end = self._read_back(key)
+            self.stale = end == 0
+            with path.open("r+b") as handle:
+                handle.truncate(end)
+        self._handle = path.open("ab")
+        if self._handle.tell() == 0:
+            self._append({"format": _JOURNAL_FORMAT, "key": key})
+
+    def _read_back(self, key: str) -> int:
+        """Find the settled items; return the position after the last whole line, or 0 for another key."""
+        end = 0
+        with self.path.open("rb") as handle:
+            for line in handle:
+                try:
+                    entry = json_value(line)
+                except ValueError:
+                    break
+                if not line.endswith(b"\n"):
+                    break
+                if end == 0 and (entry.get("format"), entry.get("key")) != (_JOURNAL_FORMAT, key):
+                    return 0
+                # an item is tried again if it was dropped for a temporary cause
+                if "item" in entry and not any(drop.get("passing") for drop in entry["drops"]):
+                    self._where[entry["item"]] = end
+                end += len(line)
+        return end
+
+    @property
+    def settled(self) -> set[str]:
+        """Return the ids of the items that need no more work."""
+        return set(self._where)
+
+    def settle(self, item: str, outcome: Outcome) -> None:
+        """Record the outcome of an item; the last one recorded counts."""
+        with self._lock:
+            self._where[item] = self._append({"item": item, **to_json(outcome)})
+
+    def _append(self, entry: dict[str, Any]) -> int:
+        position = self._handle.tell()
+        self._handle.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        self._handle.flush()
+        return position
+
+    def outcomes(self, order: list[str] | None = None) -> Iterator[tuple[str, list[dict[str, Any]], list[Drop]]]:
+        """Yield item, records as JSON and drops, in the given order or that of settling; skip items not settled."""
+        with self.path.open("rb") as handle:
+            for item in self._where if order is None else order:
+                position = self._where.get(item)
+                if position is None:
+                    continue
+                handle.seek(position)
+                entry = json.loads(handle.readline())
+                yield item, entry["made"], [Drop(**drop) for drop in entry["drops"]]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._handle.close()
+
+
+def yield_table(reports: Sequence[StepReport]) -> str:
+    """Return Markdown: items in, items out, drops and their reasons, step by step."""
+    rows = []
+    for report in reports:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in report.dropped.items())
+        dropped = sum(report.dropped.values())
+        rows.append((report.name, f"{report.taken:,}", f"{report.made:,}", f"{dropped:,}", reasons))
+    return pipe_table(("step", "in", "out", "dropped", "reasons"), rows, "lrrrl")
+
+
+def call_table(reports: Sequence[StepReport]) -> str:
+    """Return Markdown: the calls to each model, by step; empty if no model was called."""
+    counts = ("calls", "cached", "tokens_in", "tokens_out")
+    rows = []
+    for report in reports:
+        for model, spent in report.ledgers.items():
+            if spent.get("calls") or spent.get("cached"):
+                rows.append((report.name, model, *(f"{spent[key]:,}" for key in counts)))
+    head = ("step", "model", "calls", "from cache", "tokens in", "tokens out")
+    return pipe_table(head, rows, "llrrrr") if rows else ""
+
+
+def write_datasheet(
+    folder: Path,
+    title: str,
+    facts: Mapping[str, Any],
+    reports: Sequence[StepReport],
+    *,
+    sections: Mapping[str, str] | None = None,
+    details: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write ``datasheet.md`` and ``datasheet.json`` into ``folder``; return the path of the Markdown file.
+
+    Args:
+        title: heading of the page.
+        facts: description of the set (source, dates, models, prompt hashes, files with their SHA-256, ...), as JSON;
+            each mapping becomes a table.
+        reports: the pipeline's steps, in order.
+        sections: further parts of the page, heading to Markdown.
+        details: facts for the JSON file only.
+    """
+    from importlib.metadata import version
+
+    written = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    made_by = {"package": f"mrag-eval {version('mrag-eval')}", "written": written}
+    record = {"title": title, **made_by, **facts, **(details or {}), "steps": [report.as_dict() for report in reports]}
+    if sections:
+        record["sections"] = dict(sections)
+    parts = [f"# {title}", f"Written {written} by {made_by['package']}."]
+    parts += [_fact(key, value) for key, value in facts.items()]
+    parts += ["## Yield", yield_table(reports)]
+    calls = call_table(reports)
+    if calls:
+        parts += ["## Calls", "Of the runs that finished each step; answers from the cache cost nothing.", calls]
+    parts += [text for heading, body in (sections or {}).items() for text in (f"## {heading}", body)]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "datasheet.json", json.dumps(record, indent=2, ensure_ascii=False, default=str) + "\n")
+    return write_whole(folder / "datasheet.md", "\n\n".join(parts) + "\n")
+
+
+def _fact(key: str, value: Any) -> str:
+    heading = key.replace("_", " ")
+    if isinstance(value, Mapping):
+        table = pipe_table(("", ""), [(_cell(name), _cell(content)) for name, content in value.items()])
+        return f"## {heading[0].upper()}{heading[1:]}\n\n{table}"
+    return f"**{heading[0].upper()}{heading[1:]}**: {_cell(value)}"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{key} {_cell(content)}" for key, content in value.items())
+    elif isinstance(value, list | tuple):
+        text = ", ".join(_cell(content) for content in value)
+    elif isinstance(value, float):
+        text = f"{value:.4g}"
+    else:
+        text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return " ".join(text.split())

@@ -6,6 +6,8 @@ language (BorderLines). Its questions search the passages on the territory and o
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from collections import Counter
@@ -15,14 +17,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.building.steps._asking import Ask, ask_each, failure, model_identity, shown_model
-from mrag_eval.building.steps._datasheet import write_datasheet
 from mrag_eval.building.steps._records import Drop, Outcome, Settle, dropped, kept
-from mrag_eval.building.steps._steps import Say, Step, StepReport, read_records, run_steps, step_records
+from mrag_eval.building.steps._steps import (
+    Say,
+    Step,
+    StepReport,
+    read_records,
+    run_steps,
+    step_records,
+    write_datasheet,
+)
 from mrag_eval.building.steps._templates import Prompts
-from mrag_eval.building.territories._territory_files import write_borderlines
-from mrag_eval.building.territories._territory_questions import OwnQuestion, Wording, builtin_wording, fault_of
-from mrag_eval.building.territories._territory_tables import Entity, Tables, read_tables
-from mrag_eval.datasets import query_id, sha256_file, subjects
+from mrag_eval.building.territories._territory_tables import (
+    Claimant,
+    Entity,
+    OwnQuestion,
+    Tables,
+    Wording,
+    builtin_wording,
+    fault_of,
+    read_tables,
+)
+from mrag_eval.core import language_name
+from mrag_eval.datasets import OWN_LANGUAGES, UNKNOWN, query_id, sha256_file, subjects
 from mrag_eval.models import Answered, AuxModel, Parsed, parse_tag
 from mrag_eval.platform import DataError, write_whole
 
@@ -295,3 +312,49 @@ def _datasheet(tables: Tables, built: TerritoriesBuilt, model: AuxModel | None, 
     write_datasheet(
         built.folder, "Questions on territories, in their claimants' languages", facts, built.reports, sections=sections
     )
+
+
+def write_borderlines(
+    folder: Path, entities: Sequence[Entity], claimants: Mapping[str, Claimant], questions: Sequence[OwnQuestion]
+) -> None:
+    """Write the tables and, for every language, its questions, options and territory positions.
+
+    The English questions go into the table of territories, where every territory needs one. Files of languages without
+    questions are removed.
+    """
+    english = {item.territory: item.question for item in questions if item.lang == "en"}
+    write_whole(folder / "disputed_territories.csv", _territories_file(entities, english))
+    named = {claimant for entity in entities for claimant in entity.claimants}
+    table = {name: _country(claimants[name]) for name in claimants if name in named}
+    write_whole(folder / "countries_info.json", json.dumps(table, ensure_ascii=False, indent=2))
+    places = {entity.name: i for i, entity in enumerate(entities)}
+    langs = sorted({item.lang for item in questions} - {"en"})
+    prompts, terms = folder / "translate" / "prompts_mc_q", folder / "translate" / "terms"
+    for stale in (*prompts.glob("*.*"), *terms.glob("line_inds.*.txt")):
+        stale.unlink()
+    for lang in langs:
+        asked = [item for item in questions if item.lang == lang]
+        write_whole(prompts / f"prompts.{lang}", "".join(f"{item.question}\n" for item in asked))
+        options = (json.dumps(item.options, ensure_ascii=False) for item in asked)
+        write_whole(prompts / f"choices.{lang}", "".join(f"{line}\n" for line in options))
+        write_whole(terms / f"line_inds.{lang}.txt", json.dumps([places[item.territory] for item in asked]))
+    write_whole(folder / OWN_LANGUAGES, json.dumps(langs))
+
+
+def _territories_file(entities: Sequence[Entity], english: Mapping[str, str]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["Territory", "Claimants", "Controller", "Region", "Query", "QueryID"])
+    for entity in entities:
+        facts = (";".join(entity.claimants), entity.controller or UNKNOWN, entity.region)
+        writer.writerow([entity.name, *facts, english[entity.name], query_id(entity.name, "en")])
+    return out.getvalue()
+
+
+def _country(claimant: Claimant) -> dict[str, str]:
+    return {
+        "Lang_Code": claimant.language,
+        "Lang_Name": language_name(claimant.language),
+        "Religion": claimant.religion,
+        "Population": claimant.population,
+    }

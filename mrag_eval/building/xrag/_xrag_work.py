@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,14 +17,17 @@ from mrag_eval.building.steps._records import Outcome, Settle, dropped, each, ke
 from mrag_eval.building.steps._steps import Say, Step, read_records, step_records
 from mrag_eval.building.steps._templates import Prompts
 from mrag_eval.building.xrag import _linked_questions as linked_questions
-from mrag_eval.building.xrag._alike import drop_alike
 from mrag_eval.building.xrag._articles import Library, corpus_identity, read_articles, sampled
-from mrag_eval.building.xrag._checks import closed_book, what_each_holds, with_people
-from mrag_eval.building.xrag._distractors import find_distractors
-from mrag_eval.building.xrag._entities import by_model, by_recogniser, described, recogniser
-from mrag_eval.building.xrag._events import article_index, read_events
-from mrag_eval.building.xrag._pairing import pair_articles
-from mrag_eval.building.xrag._translating import settle_translations, translate, translation_item
+from mrag_eval.building.xrag._events import article_index, by_model, by_recogniser, described, read_events, recogniser
+from mrag_eval.building.xrag._linked_questions import (
+    closed_book,
+    settle_translations,
+    translate,
+    translation_item,
+    what_each_holds,
+    with_people,
+)
+from mrag_eval.building.xrag._pairing import find_distractors, pair_articles
 from mrag_eval.building.xrag._xrag_records import Headline, LinkedQuestion
 from mrag_eval.building.xrag._xrag_rows import make_rows
 from mrag_eval.building.xrag._xrag_settings import PROMPTS, SEATS, XragSettings
@@ -396,3 +400,31 @@ def _hash(path: Path) -> str | None:
 def _shown(model: AuxModel) -> str:
     args = model.spec.model_args
     return f"{model.name} ({model.spec.model} {args.get('model') or args.get('pretrained') or ''})".replace(" )", ")")
+
+
+def drop_alike(items: Sequence[LinkedQuestion], threshold: float, settle: Settle) -> None:
+    """Drop every question whose set of words is similar to that of an earlier one of its setting and language.
+
+    Similar means a Jaccard similarity (shared words by all words) of at least ``threshold``, on normalised words in any
+    script. Only the rarest words of a question are looked up: two similar sets share one of the first ``n - ⌈t·n⌉ +
+    1``.
+    """
+    from mrag_eval.metrics import word_tokens
+
+    sets = [frozenset(word_tokens(item.question, normalize="unicode", lang="en")) for item in items]
+    frequency = Counter(word for words in sets for word in words)
+    kept_by: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    for position, (item, words) in enumerate(zip(items, sets, strict=True)):
+        if not words:
+            settle(item.id, dropped("empty question"))
+            continue
+        ranked = sorted(words, key=lambda word: (frequency[word], word))
+        prefix = ranked[: len(ranked) - math.ceil(threshold * len(ranked) - 1e-9) + 1]
+        near = {other for word in prefix for other in kept_by[item.setting, item.lang, word]}
+        like = next((n for n in sorted(near) if len(words & sets[n]) >= threshold * len(words | sets[n]) - 1e-9), None)
+        if like is not None:
+            settle(item.id, dropped("like another question", items[like].id))
+            continue
+        for word in prefix:
+            kept_by[item.setting, item.lang, word].append(position)
+        settle(item.id, kept(item))

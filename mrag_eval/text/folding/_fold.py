@@ -9,12 +9,20 @@ from dataclasses import replace
 from functools import lru_cache
 
 from mrag_eval.text._letters import character_class
-from mrag_eval.text.folding._alphabets import fold_marks, fold_signs, join_hamza
-from mrag_eval.text.folding._chinese import simplified as _simplified
-from mrag_eval.text.folding._east_asian import fold_east_asian
-from mrag_eval.text.folding._indic import compose_chillus, fold_indic
+from mrag_eval.text.folding._alphabets import (
+    compose_chillus,
+    fold_burmese,
+    fold_east_asian,
+    fold_indic,
+    fold_khmer,
+    fold_marks,
+    fold_signs,
+    fold_thai_and_lao,
+    join_hamza,
+    letters_for_digits,
+)
+from mrag_eval.text.folding._alphabets import simplified as _simplified
 from mrag_eval.text.folding._letters import FoldingRules, digits_beyond, fold_letters, rules
-from mrag_eval.text.folding._southeast_asian import fold_burmese, fold_khmer, fold_thai_and_lao, letters_for_digits
 
 _ZWJ = "\u200d"
 # Default_Ignorable_Code_Point (Unicode, DerivedCoreProperties): soft hyphen, joiners, marks of direction, variation
