@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from _simulate import AT_LEAST, RESAMPLES, Case
 
-import mrag_eval.metrics as metrics
 from mrag_eval.metrics import (
     Estimate,
     PairedCell,
@@ -53,21 +52,6 @@ def grouped_languages(count: int, p: float) -> Case:
         return stratified_bootstrap(values, cells.tolist(), groups=members.tolist(), n_resamples=RESAMPLES, seed=rng)
 
     return Case(f"macro mean of {p:g}, {count} questions in 5 languages", p, draw, AT_LEAST)
-
-
-def worst_language(sizes: Sequence[int], shares: Sequence[float]) -> Case:
-    """Return the lowest of several languages' scores, with simultaneous limits."""
-    cells = np.repeat(np.arange(len(sizes)), sizes)
-
-    def draw(rng: np.random.Generator) -> Estimate:
-        values = (rng.random(len(cells)) < np.array(shares)[cells]).astype(float)
-        if hasattr(metrics, "worst_cell"):
-            return metrics.worst_cell(values, cells.tolist(), seed=rng).score
-        # without simultaneous limits: the plain interval of the language that comes last
-        parts = [interval_for(values[cells == cell]) for cell in range(len(sizes))]
-        return min(parts, key=lambda part: float(part.value or 0.0))
-
-    return Case(f"worst of {len(sizes)} languages of {sizes[0]} rows", min(shares), draw, AT_LEAST)
 
 
 def bounded(name: str, n: int, truth: float, sample: Callable[[np.random.Generator, int], Any]) -> Case:
@@ -165,8 +149,6 @@ def small_cases() -> list[Case]:
         graded_languages([20] * 5, 9, 0.5),
         graded_languages([200] + [10] * 4, 9, 0.5),
         *(grouped_languages(count, 0.8) for count in (10, 30, 100)),
-        worst_language([20] * 10, [0.8] * 10),
-        worst_language([100] * 5, [0.9, 0.8, 0.8, 0.7, 0.6]),
         *(bounded("beta(9, 0.5)", n, 9 / 9.5, lambda rng, n: rng.beta(9, 0.5, size=n)) for n in (5, 12, 50)),
         *(groups(count, p) for count in (4, 12) for p in (0.7, 0.95)),
         *(lost(n, 0.9) for n in (5, 8, 20)),

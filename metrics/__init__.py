@@ -98,7 +98,7 @@ if TYPE_CHECKING:
         unreliable,
     )
     from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
-    from mrag_eval.metrics._macro import WorstCell, stratified_bootstrap, unscored_range, worst_cell
+    from mrag_eval.metrics._macro import stratified_bootstrap, unscored_range
     from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
     from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
     from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
@@ -175,7 +175,6 @@ __all__ = [
     "Source",
     "Subject",
     "VotedAnswer",
-    "WorstCell",
     "accepts",
     "balanced_accuracy",
     "benjamini_hochberg",
@@ -260,5 +259,4 @@ __all__ = [
     "word_recall",
     "word_scores",
     "word_tokens",
-    "worst_cell",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -24,7 +23,6 @@ from mrag_eval.metrics._intervals import (
     Estimate,
     bootstrap_statistic,
     group_codes,
-    interval_for,
     scored_rows,
     undefined,
 )
@@ -156,72 +154,6 @@ def _quantile(parts: Means, variance: Array, correlation: Array, confidence: flo
         return float(np.sqrt(weight @ each**2))
     freedom = np.minimum(stdtridf(level, each), 1e9)
     return float(stdtrit(1 / (weight**2 / freedom).sum(), level))
-
-
-@dataclass(frozen=True)
-class WorstCell:
-    """The cell with the lowest mean. ``score`` is that mean, and its interval is for the lowest true mean of all cells.
-
-    ``cells`` are all cells' means with simultaneous intervals: with the given confidence all of them hold at once.
-    """
-
-    cell: Hashable
-    score: Estimate
-    cells: Mapping[Hashable, Estimate]
-
-
-def worst_cell(
-    values: Sequence[float | None],
-    cells: Sequence[Hashable],
-    *,
-    groups: Sequence[Hashable] | None = None,
-    bounds: Bounds = (0.0, 1.0),
-    lower_is_better: bool = False,
-    confidence: float = 0.95,
-    n_resamples: int = 10_000,
-    seed: int | np.random.Generator = 0,
-) -> WorstCell:
-    """Return the worst of the ``cells`` (N,), such as languages, by the mean of its ``values`` (N,).
-
-    The lowest true mean lies between two limits of :func:`~mrag_eval.metrics.interval_for`. From below, the lowest
-    lower limit at confidence c: it is too high only if that of the one cell with the lowest true mean is. From above,
-    the lowest upper limit of ``cells``: each has the probability ((1 + c) / 2)^(1 / K) for K cells (Sidak 1967), so
-    that all hold at once. Unlike the interval of the cell that happens to come last, this one allows for its selection.
-    None entries are unscored and left out; cells without a scored row are undefined and cannot be the worst. Raises
-    MetricError as there, and if no row is scored.
-    """
-    places: dict[Hashable, list[int]] = {}
-    for i, cell in enumerate(cells):
-        places.setdefault(cell, []).append(i)
-    if len(values) != len(cells):
-        raise MetricError(f"{len(values)} values but {len(cells)} cells")
-    rng = _resampling.generator(seed)
-
-    def each(level: float) -> dict[Hashable, Estimate]:
-        return {
-            cell: interval_for(
-                [values[i] for i in chosen],
-                groups=None if groups is None else [groups[i] for i in chosen],
-                bounds=bounds,
-                confidence=level,
-                n_resamples=n_resamples,
-                seed=rng,
-            )
-            for cell, chosen in places.items()
-        }
-
-    found, alone = each(2 * (0.5 + confidence / 2) ** (1 / len(places)) - 1), each(confidence)
-    scored = {cell: one for cell, one in found.items() if one.value is not None}
-    if not scored:
-        raise MetricError("no row is scored, so no cell is the worst")
-    pick = max if lower_is_better else min
-    worst = pick(scored, key=lambda cell: scored[cell].or_else(math.nan))
-    score = replace(scored[worst], method=f"worst of {len(scored)}: {scored[worst].method}")
-    lows, highs = ([part[cell] for cell in scored] for part in ((found, alone) if lower_is_better else (alone, found)))
-    low, high = [one.low for one in lows if one.low is not None], [one.high for one in highs if one.high is not None]
-    if min(len(low), len(high)) < len(scored):
-        return WorstCell(worst, replace(score, low=None, high=None, reason="a cell has no interval"), found)
-    return WorstCell(worst, replace(score, low=pick(low), high=pick(high)), found)
 
 
 def unscored_range(

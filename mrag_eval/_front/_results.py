@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from mrag_eval.scoring import scale_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from mrag_eval.report import Plot
+    from mrag_eval.report import Finding, Plot
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +50,11 @@ class Results:
             cells.setdefault(score["task"], {})[score["metric"]] = _shown(score)
         return DataFrame.from_dict(cells, orient="index").fillna("")
 
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Return what the run shows, at most five records that each say a sentence."""
+        return report.findings_of([self.path])
+
     def report(self, path: str | Path, *, samples: int | None = None, text: bool = True) -> Path:
         """Write the run as one HTML page that needs no network, as ``mrag-eval report -o`` does; return its path.
 
@@ -75,10 +81,11 @@ class Results:
         return report.plot([self.path], chart, chosen)
 
     def __repr__(self) -> str:
-        return f"{self.table.to_string()}\n{self.path}"
+        return "\n".join([*(one.sentence for one in self.findings), self.table.to_string(), str(self.path)])
 
     def _repr_html_(self) -> str:
-        return str(self.table.to_html(escape=True, border=0))
+        said = "".join(f"<li>{escape(one.sentence)}</li>" for one in self.findings)
+        return f"<ul>{said}</ul>{self.table.to_html(escape=True, border=0)}"
 
 
 def _shown(score: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,11 @@ import typer
 
 from mrag_eval.cli._first import First
 from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once, check_model, pairs_of, samples_of
+from mrag_eval.cli._options import screen_width
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import RAG, listed_by, load_config, unknown_name
 from mrag_eval.models import evaluating, own_replies, register_model_types, system_arguments, task_settings
-from mrag_eval.platform import ConfigError, check_output, check_output_file, tasks_folder, visible_to_harness
+from mrag_eval.platform import ConfigError, MragError, check_output, check_output_file, tasks_folder, visible_to_harness
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -241,7 +243,11 @@ def _evaluate(
     named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
     print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
     if config.output_path:
+        from mrag_eval.report import finding_lines, findings_of
+
         path = Path(args.output_path)
+        with suppress(MragError):  # the run has ended, whatever else is in its folder
+            print("\n".join([*finding_lines(findings_of([path], last=True), screen_width()), ""]))
         folder = shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
         print(f"next       mrag-eval report {folder}    every score with its interval, by language\n")
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()

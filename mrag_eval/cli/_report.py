@@ -88,10 +88,12 @@ def _tables(results: list[Path], form: str, layout: str | None, *, printed: bool
             from mrag_eval.report import report_tables
 
             return render(report_tables(layout, results), form)
-        from mrag_eval.report import score_tables
+        from mrag_eval.report import findings_of, score_tables, with_findings
 
         # who reads a file lays it out
-        return render(score_tables(results), form, screen_width() if printed else None)
+        width = screen_width() if printed else None
+        text = render(score_tables(results), form, width)
+        return text if form == "csv" else with_findings(findings_of(results), text, form, width)
 
 
 @command()

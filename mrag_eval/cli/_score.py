@@ -11,7 +11,7 @@ import typer
 
 from mrag_eval.cli._judge import table_lines
 from mrag_eval.cli._judge_labels import says_what
-from mrag_eval.cli._options import command, pairs_of
+from mrag_eval.cli._options import command, pairs_of, screen_width
 
 # Options that say what the file holds.
 _OF_THE_LOG = ("benchmark", "lang", "qrels", "run", "join", "max_unread", "relevant_from")
@@ -56,7 +56,7 @@ def score(
     """
     from mrag_eval import _front
     from mrag_eval.platform import check_output
-    from mrag_eval.report import read_results
+    from mrag_eval.report import finding_lines, findings_of, read_results
     from mrag_eval.scoring import panel_line
 
     # a log that is not there is what to say first
@@ -77,7 +77,7 @@ def score(
     if dry_run or output is None:
         return
     results = _front.score(found, asked and names, model=model or log.stem, output=output, **settings)
-    typer.echo("\n".join(_front.score_lines(results)))
+    typer.echo("\n".join([*finding_lines(findings_of([results.path]), screen_width()), *_front.score_lines(results)]))
     leaves = read_results([results.path])[0].leaves.values()
     for leaf in leaves:
         for what, table in leaf.scores.panels.items():

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mrag_eval.report.files._samples import read_once, read_samples, sample_files
     from mrag_eval.report.files._scores import load_results
     from mrag_eval.report.files._task_config import TaskConfig
+    from mrag_eval.report.findings._find import findings_of
+    from mrag_eval.report.findings._record import Finding, finding_lines, with_findings
     from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
     from mrag_eval.report.labels._inspection import write_inspection
     from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection

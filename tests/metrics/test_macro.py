@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import xlogy
 
-from mrag_eval.metrics import interval_for, stratified_bootstrap, wilson, worst_cell
+from mrag_eval.metrics import interval_for, stratified_bootstrap, wilson
 from mrag_eval.metrics._clusters import mover, score_limits
 from mrag_eval.platform import MetricError
 from tests.metrics.test_intervals import bounds
@@ -122,39 +122,3 @@ def test_mover_of_two_shares_is_newcombes_interval() -> None:
     first, second = wilson(56, 70), wilson(80 - 48, 80)
     low, high, value = (np.array([getattr(e, name) for e in (first, second)]) for name in ("low", "high", "value"))
     assert [2 * end - 1 for end in mover(low, high, value, np.eye(2))] == pytest.approx([0.0524, 0.3339], abs=5e-5)
-
-
-def test_the_worst_language_has_limits_that_hold_for_all_languages_at_once() -> None:
-    values = [1.0] * 90 + [0.0] * 10 + [1.0] * 40 + [0.0] * 10 + [1.0] * 4 + [0.0] + [None]
-    cells = ["en"] * 100 + ["ha"] * 50 + ["ig"] * 5 + ["yo"]
-    found = worst_cell(values, cells)
-    each = 2 * 0.975 ** (1 / 4) - 1
-    assert found.cells["ha"] == wilson(40, 50, each)
-    assert (found.cell, found.score.value) == ("ha", 0.8)
-    # Igbo's five rows could hide a lower score, and no language's upper limit is below ha's; from below, only the
-    # language that is the worst in truth must hold
-    assert found.score.low == wilson(4, 5).low
-    assert found.score.high == wilson(40, 50, each).high
-    assert found.cells["yo"].value is None
-    assert worst_cell(values, cells, lower_is_better=True).cell == "en"
-    assert worst_cell([1.0, 1.0, 0.5], ["a", "a", "b"]).score.reason == "a cell has no interval"
-    with pytest.raises(MetricError, match="no row is scored"):
-        worst_cell([None], ["en"])
-    with pytest.raises(MetricError, match="1 values but 2 cells"):
-        worst_cell([1.0], ["en", "ha"])
-
-
-def test_the_worst_score_is_no_higher_than_the_upper_limit_of_any_language() -> None:
-    # two rows may be of a language with 90%, but sixty of a hundred are not: the lowest true score is below their limit
-    values = [1.0, 0.0] + [1.0] * 60 + [0.0] * 40
-    found = worst_cell(values, ["a"] * 2 + ["b"] * 100)
-    assert found.cell == "a"
-    assert (found.score.low, found.score.high) == (wilson(1, 2).low, found.cells["b"].high)
-
-
-def test_the_worst_of_losses_is_the_mirror_of_the_worst_score() -> None:
-    values = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
-    cells = ["a"] * 4 + ["b"] * 5
-    best = worst_cell(values, cells).score
-    lost = worst_cell([1 - value for value in values], cells, lower_is_better=True).score
-    assert (lost.low, lost.high) == pytest.approx((1 - (best.high or 0), 1 - (best.low or 0)))

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from mrag_eval.config import deep_merge
-from mrag_eval.metrics import wilson
 from mrag_eval.report import page_data
 from mrag_eval.report.tables._leaderboard import Board, boards
 from tests.report.runs import CONFIG, row
@@ -216,18 +215,6 @@ def test_the_order_of_a_leaderboard_agrees_with_its_ranks(tmp_path: Path) -> Non
     assert [(e.run, e.score.value, e.best) for e in board.entries] == [("full", 1.0, 1), ("picky", 0.75, 2)]
     assert (board.rows, [e.score.n for e in board.entries]) == (24, [24, 24])
     assert [(e.unscored, e.cases) for e in board.entries] == [(0, None), (26, pytest.approx((18 / 50, 44 / 50)))]
-
-
-def test_the_worst_language_of_a_system(tmp_path: Path) -> None:
-    rows = [*_rows(0.9, 40, ["en"]), *_rows(0.5, 10, ["ha"]), *_rows(0.8, 5, ["hi"])]
-    for model in ("a", "b"):
-        _write(tmp_path, model, {"qa": rows})
-    entry = _boards(tmp_path)["acc"].entries[0]
-    assert (entry.worst_language, entry.worst_score and entry.worst_score.value) == ("ha", 0.5)
-    # the lowest limits are both Hausa's; the upper ones must hold for three languages at once (Sidak)
-    wide = wilson(5, 10, 2 * 0.975 ** (1 / 3) - 1)
-    assert entry.worst_score is not None
-    assert (entry.worst_score.low, entry.worst_score.high) == (wilson(5, 10).low, wide.high)
 
 
 def test_questions_of_a_group_count_as_one_in_the_tests(tmp_path: Path) -> None:

@@ -297,8 +297,8 @@ def test_no_text_ends_the_script_or_becomes_markup(runs: Path, tmp_path: Path) -
 def test_the_page_says_what_is_missing(runs: Path, tmp_path: Path) -> None:
     write_report([runs], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text("utf-8")
-    assert "2 scores are missing" in text
-    assert "the row has no reference answer" in text
+    # of the headline, in the findings; of every metric, in the table of unscored rows
+    assert "2 rows of 48 without a score (the row has no reference answer 2)" in text
 
 
 def test_a_table_of_scores(runs: Path) -> None:

@@ -10,6 +10,7 @@ from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._scores import Score
 from mrag_eval.report.files._systems import System
+from mrag_eval.report.findings._record import Finding
 from mrag_eval.report.page._planner_counts import PlannerCounts
 from mrag_eval.report.page._points import Point, score_points
 from mrag_eval.report.page._samples import Browser
@@ -20,8 +21,8 @@ from mrag_eval.report.tables._leaderboard import Board
 class PageData:
     """Everything that is on the page. ``figures`` are all scores, in the cells of every dimension, too.
 
-    ``points`` are the values of each chart, by its id. ``samples`` and their ``passages`` are those that fit of the
-    ``browser``'s.
+    ``findings`` open it. ``points`` are the values of each chart, by its id. ``samples`` and their ``passages`` are
+    those that fit of the ``browser``'s.
     """
 
     runs: list[tuple[Leaf, ResultFile]]
@@ -30,6 +31,7 @@ class PageData:
     systems: list[System] = field(default_factory=list)
     boards: list[Board] = field(default_factory=list)
     planners: dict[str, PlannerCounts] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
     points: dict[str, list[Point]] = field(default_factory=dict)
     samples: list[dict[str, Any]] = field(default_factory=list)
     passages: list[dict[str, Any]] = field(default_factory=list)

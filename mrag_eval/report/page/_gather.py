@@ -10,6 +10,7 @@ from mrag_eval.report.files._leaves import PageRow, result_leaves
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scores import leaf_scores
 from mrag_eval.report.files._systems import systems
+from mrag_eval.report.findings._find import findings
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._planner_counts import PlannerCounts
 from mrag_eval.report.page._samples import Browser
@@ -44,6 +45,7 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     data.systems = systems(data.leaves, rows)
     with Wait("comparing systems"):
         data.boards = boards(data.systems)
+        data.findings = findings(data.runs, rows)
     with Wait("drawing charts", len(CHARTS), "charts") as wait:
         data.points |= {chart.id: chart.points(data) for chart in wait.over(CHARTS) if chart.points is not None}
     return data

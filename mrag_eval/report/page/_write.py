@@ -13,13 +13,13 @@ from typing import Any
 
 from mrag_eval.core import decimal, is_language, language_name
 from mrag_eval.platform import Wait, finite, missing_extra, replaced
+from mrag_eval.report.findings._record import sentences
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions
 from mrag_eval.report.page._section import Section
 from mrag_eval.report.page._sections import CHARTS, SECTIONS
 from mrag_eval.report.page._spec import Spec
-from mrag_eval.report.page.sections._unscored import unscored_points
 
 _FOLDER = Path(__file__).parent
 # Small enough for mail servers and quick to open in a browser.
@@ -98,21 +98,16 @@ def _page(data: PageData, title: str, vega: str) -> str:
         "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
     }
     hashes = (b64encode(sha256(_encoded(text)).digest()).decode() for text in scripts.values())
-    unscored: Counter[str] = Counter()
-    unjudged: Counter[str] = Counter()
-    for point in unscored_points(data):
-        if not point["by_design"]:
-            (unjudged if point["metric"] == "correct_language" else unscored)[point["reason"]] += point["rows"]
+    links = [link for section, _ in sections for link in _links(section, data)]
+    ids = {section.id for section, _ in sections} | {anchor for anchor, _ in links}
+    opening = [(*sentences()["questions"][one.kind], one.sentence) for one in data.findings]
     return environment.get_template("page.html.jinja").render(
         title=title,
         version=version("mrag-eval"),
         n_tasks=len(data.leaves),
         sections=sections,
-        links=[link for section, _ in sections for link in _links(section, data)],
-        n_unscored=sum(unscored.values()),
-        reasons=unscored.most_common(3),
-        n_unjudged=sum(unjudged.values()),
-        unjudged=unjudged.most_common(3),
+        links=links,
+        findings=[(asks, anchor if anchor in ids else "", says) for asks, anchor, says in opening],
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
         # no text in it can end the script element
         payload=Markup(_json(payload).replace("<", "\\u003c")),

@@ -32,8 +32,7 @@ class Entry:
     score for. ``best`` and ``worst`` bound its rank; they are None if it is not ranked, and ``remark`` says why; it
     also says if a part of the rows was run. ``behind`` is its paired difference to the best. ``parts`` are the tiers
     and languages. ``unscored`` counts its rows without a score, and ``cases`` are the worst and best score that it
-    could have with them. ``worst_score`` is that of the ``worst_language``, with the limits of the worst true score in
-    any language.
+    could have with them.
     """
 
     run: str
@@ -46,8 +45,6 @@ class Entry:
     remark: str = ""
     parts: Mapping[str, Estimate] = field(default_factory=dict)
     cases: tuple[float, float] | None = None
-    worst_language: str = ""
-    worst_score: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -91,12 +88,12 @@ def _board(benchmark: str, metric: str, systems: Sequence[System]) -> Board:
     keys: list[_Key] = []
     left_out: tuple[str, ...] = ()
     groups: set[str] = set()
-    unranked = {id(system): why for system in scored if (why := _not_ranked(system, metric)) is not None}
+    unranked = {id(system): why for system in scored if (why := not_ranked(system, metric)) is not None}
     alone = [(system, unranked[id(system)]) for system in scored if id(system) in unranked]
     scored = [system for system in scored if id(system) not in unranked]
     if scored:
-        together, apart = _comparable(scored, metric)
-        keys, left_out = _common(together, metric)
+        together, apart = comparable(scored, metric)
+        keys, left_out = common_keys(together, metric)
         groups = {_rows(together[0])[key].group for key in keys}
         entries += _ranked(together, metric, keys, left_out)
         alone += apart
@@ -116,7 +113,7 @@ def _board(benchmark: str, metric: str, systems: Sequence[System]) -> Board:
     )
 
 
-def _not_ranked(system: System, metric: str) -> str | None:
+def not_ranked(system: System, metric: str) -> str | None:
     """Return why a system has no rank: one of its tasks is an upper bound, or many of its rows failed; else None."""
     having = [leaf for leaf in system.leaves if metric in leaf.result.metrics]
     why = (f"{leaf.task}: {reason}" for leaf in having if (reason := leaf.result.no_headline(metric)))
@@ -135,38 +132,28 @@ def _ranked(together: Sequence[System], metric: str, keys: Sequence[_Key], left_
     sign = 1.0 if higher else -1.0
     values = [[sign * _rows(system)[key].values[metric] for key in keys] for system in together]
     ranks = paired_ranks(values, [language for language, _ in keys], groups=_groups(together[0], keys))
-    first = max(together, key=lambda system: sign * _macro(system, metric, keys))
-    behind = [None if system is first else _behind(system, first, metric, keys) for system in together]
+    first = max(together, key=lambda system: sign * macro_mean(system, metric, keys))
+    lags = [None if system is first else behind(system, first, metric, keys) for system in together]
     return [
         _entry(system, metric, keys, asked, best=best, worst=worst, behind=lag)
-        for system, best, worst, lag in zip(together, ranks.best, ranks.worst, behind, strict=True)
+        for system, best, worst, lag in zip(together, ranks.best, ranks.worst, lags, strict=True)
     ]
 
 
 def _entry(system: System, metric: str, keys: Sequence[_Key], asked: Sequence[_Key], **rest: Any) -> Entry:
     """Return an entry with scores over ``keys``, and the unscored rows among the questions that were ``asked``."""
-    from mrag_eval.metrics import unscored_range, worst_cell
+    from mrag_eval.metrics import unscored_range
 
     score, parts = languages_score(system, metric, keys), _parts(system, metric, keys)
     values = {key: _rows(system)[key].values.get(metric) for key in asked}
     unscored = sum(value is None for value in values.values())
-    bounds, higher = scale_of(metric).bounds, more_is_better(metric)
     if unscored:
-        rest["cases"] = unscored_range(list(values.values()), [language for language, _ in asked], bounds)
-    if higher is not None and len({language for language, _ in keys}) > 1 and score.value is not None:
-        found = worst_cell(
-            [values[key] for key in keys],
-            [language for language, _ in keys],
-            groups=_groups(system, keys),
-            bounds=bounds,
-            lower_is_better=not higher,
-            n_resamples=RESAMPLES,
-        )
-        rest |= {"worst_language": str(found.cell), "worst_score": found.score}
+        cells = [language for language, _ in asked]
+        rest["cases"] = unscored_range(list(values.values()), cells, scale_of(metric).bounds)
     return Entry(system.run, system.mode, score, unscored, parts=parts, **rest)
 
 
-def _common(systems: Sequence[System], metric: str) -> tuple[list[_Key], tuple[str, ...]]:
+def common_keys(systems: Sequence[System], metric: str) -> tuple[list[_Key], tuple[str, ...]]:
     """Return the questions for which every system has a score, and the languages without one."""
     keys = _keys(systems[0], metric)
     shared = sorted(key for key in keys if all(metric in _rows(system)[key].values for system in systems))
@@ -189,7 +176,7 @@ def _keys(system: System, metric: str) -> set[_Key]:
     return {key for key, row in _rows(system).items() if metric in row.values or metric in row.unscored}
 
 
-def _comparable(systems: Sequence[System], metric: str) -> tuple[list[System], list[tuple[System, str]]]:
+def comparable(systems: Sequence[System], metric: str) -> tuple[list[System], list[tuple[System, str]]]:
     """Return the largest set of systems over the same questions and settings, and why the others are not in it."""
     keys = {id(system): frozenset(_keys(system, metric)) for system in systems}
     common, _ = max(Counter(keys.values()).items(), key=lambda item: (item[1], len(item[0]), sorted(item[0])))
@@ -218,7 +205,7 @@ def _comparable(systems: Sequence[System], metric: str) -> tuple[list[System], l
     return together, apart
 
 
-def _macro(system: System, metric: str, keys: Sequence[_Key]) -> float:
+def macro_mean(system: System, metric: str, keys: Sequence[_Key]) -> float:
     sums: dict[str, list[float]] = {}
     for key in keys:
         sums.setdefault(key[0], []).append(_rows(system)[key].values[metric])
@@ -262,7 +249,7 @@ def _parts(system: System, metric: str, keys: Sequence[_Key]) -> dict[str, Estim
     return out
 
 
-def _behind(system: System, first: System, metric: str, keys: Sequence[_Key]) -> Estimate:
+def behind(system: System, first: System, metric: str, keys: Sequence[_Key]) -> Estimate:
     from mrag_eval.metrics import stratified_bootstrap
 
     changes = [_rows(system)[key].values[metric] - _rows(first)[key].values[metric] for key in keys]

@@ -36,7 +36,6 @@ def _board(board: Board) -> dict[str, Any]:
         "benchmark": board.benchmark,
         "metric": board.metric,
         "note": "; ".join(said),
-        "worst": any(entry.worst_language for entry in board.entries),
         "columns": [*(f"{name} tier" for name in board.tiers), *map(_named, board.languages)],
         "entries": [_board_entry(entry, board.metric, [*board.tiers, *board.languages]) for entry in board.entries],
     }
@@ -59,8 +58,6 @@ def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str,
         "behind": _percent(entry.behind, metric),
         "unscored": entry.unscored,
         "cases": "" if entry.cases is None else " to ".join(points(end, scale=scale_of(metric)) for end in entry.cases),
-        "worst_language": _named(entry.worst_language) if entry.worst_language else "",
-        "worst_score": _percent(entry.worst_score, metric),
         "remark": entry.remark,
         "parts": [_percent(entry.parts.get(name), metric) for name in columns],
     }

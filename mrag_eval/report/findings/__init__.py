@@ -1,0 +1,1 @@
+"""What runs show, in a few sentences, between the tidy table and every output."""

@@ -1,0 +1,90 @@
+"""The findings of finished runs: what they show, and what they cannot."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mrag_eval.platform import DataError, number_of
+from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
+from mrag_eval.report.files._results import ResultFile, outcomes_text
+from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._systems import systems
+from mrag_eval.report.findings._languages import Languages, marked, named
+from mrag_eval.report.findings._record import MOST, Finding, Number
+from mrag_eval.report.findings._systems import Seen, Systems, few, ranked, seen
+from mrag_eval.report.findings._tests import LEAST, share_level
+
+log = logging.getLogger(f"lm_eval.{__name__}")
+Runs = Sequence[tuple[Leaf, ResultFile]]
+
+
+def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]:
+    """Return at most five findings of the newest run of each system; ``rows`` are those of the tasks by label.
+
+    The kinds that test share the level of 5%: the chance of any false claim is at most that.
+    """
+    newest = {(leaf.run, leaf.task, leaf.mode): leaf for leaf, _ in runs}
+    shown = seen(systems([*newest.values()], rows))
+    good, whom = Systems(shown), Languages(shown)
+    # a language is always left that is compared with nothing: that kind never shows everything
+    asked = {"good": good.complete, "whom": lambda _level: False}
+    levels = share_level({kind: asked[kind] for kind, of in (("good", good), ("whom", whom)) if of.tests})
+    found = [*good.say(levels.get("good", 0.0)), *whom.say(levels.get("whom", 0.0))]
+    return [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
+
+
+def findings_of(paths: Sequence[Path], *, last: bool = False) -> list[Finding]:
+    """Return the findings of the result files at ``paths``, whose samples are read; with ``last`` of the newest run.
+
+    Samples that cannot be read are left out with a warning: the figures do not need them.
+    """
+    runs = result_leaves(paths)
+    if last:
+        newest = max((file for _, file in runs), key=lambda file: file.date)
+        runs = [(leaf, file) for leaf, file in runs if leaf.run == newest.model and leaf.task in newest.leaves]
+    rows: dict[str, list[PageRow]] = {}
+    for leaf, _ in runs:
+        try:
+            rows[leaf.label] = [] if leaf.samples is None else [PageRow.of(one) for one in read_samples(leaf.samples)]
+        except DataError as err:
+            log.warning("%s: nothing is found in its rows: %s", leaf.label, err.message)
+    return findings(runs, rows)
+
+
+def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages) -> list[Finding]:
+    """Return what the runs cannot say: what is unscored, cut, failed, few, marked, or too small to be seen."""
+    parts = []
+    names = dict.fromkeys(one.metric for one in shown)
+    lacking: Counter[str] = Counter()
+    for leaf in leaves:
+        for metric in names:
+            reasons = leaf.result.unscored.get(metric) or {}
+            lacking.update({why: n for why, n in reasons.items() if not leaf.result.omits(why)})
+    if lacking:
+        whole = sum(lacking.values()) + sum(len(one.rows) for one in shown)
+        said = "; ".join(f"{why} {n:,}" for why, n in lacking.most_common(2))
+        parts.append(f"{number_of(sum(lacking.values()), 'row')} of {whole:,} without a score ({said})")
+    if outcomes := outcomes_text(leaf.result for leaf in leaves):
+        parts.append(outcomes)
+    failed = Counter(step for leaf in leaves for step, own in leaf.result.scores.failures.items() for _ in own)
+    if failed and not lacking:
+        parts.append(f"rows that failed ({', '.join(failed)})")
+    if pieces := [leaf.part for leaf in leaves if leaf.part]:
+        parts.append(f"the rows that were not run ({few(pieces)})")
+    if bounds := [why for leaf in leaves if (why := leaf.result.config.upper_bound) is not None]:
+        parts.append(few(bounds))
+    for language, why in {code: why for one in shown for code, why in marked(one).items()}.items():
+        parts.append(f"{named(language)} beside other languages, as the controls mark it: {why}")
+    sizes = Counter(key[0] for one in ranked(shown) for key in one.rows)
+    small = sorted(named(code) for code, n in sizes.items() if n < LEAST)
+    if small and len(sizes) > 1:
+        parts.append(f"anything of {few(small)}, with fewer than {LEAST} rows")
+    if languages.looks:
+        look = min(languages.looks, key=lambda one: one.least)
+        parts.append(
+            f"a language whose distance from the others is below {Number(look.least, look.seen[0].metric):value}"
+        )
+    return [Finding("unsaid", "unsaid", {"parts": "; ".join(parts)})] if parts else []

@@ -1,0 +1,172 @@
+"""Findings on planted worlds: what is planted is said, and what is not there is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mrag_eval.cli import Session, app
+from mrag_eval.config import deep_merge
+from mrag_eval.report import Finding, findings_of
+from mrag_eval.report.findings._tests import Rows, confirmed, flip_p, peel, share_level, tail_p
+from tests.report.runs import CONFIG, row
+from tests.worlds.measured import with_all_records
+
+LANGUAGES = ("ar", "de", "en", "hi", "th")
+
+
+def _rows(shares: Mapping[str, float], n: int = 60, *, seed: int = 0, same: bool = False) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    return [
+        row(i, lang, f"q{i}" if same else None, match=float(rng.random() < share))
+        for lang, share in shares.items()
+        for i in range(n)
+    ]
+
+
+def write_scored(
+    folder: Path, tasks: Mapping[str, Sequence[Mapping[str, Any]]], model: str = "one", **config: Any
+) -> Path:
+    """Write a run whose scores are the means of its rows."""
+    folder.mkdir(parents=True)
+    date = "2026-01-01T00-00-00.000000"
+    configs = {}
+    for task, rows in tasks.items():
+        lines = [json.dumps({"doc": {"id": r["row"]}, "rows": r}) + "\n" for r in rows]
+        (folder / f"samples_{task}_{date}.jsonl").write_text("".join(lines), "utf-8")
+        values = [r["values"]["match"] for r in rows if "match" in r["values"]]
+        score = {"value": float(np.mean(values)), "n": len(values), "method": "Wilson"}
+        scores = {"rows": len(rows), "metrics": {"match": score}, "query_langs": {"en": len(rows)}}
+        configs[task] = deep_merge(CONFIG, {"scores": scores, **config})
+    content = {"configs": configs, "model_name": model, "date": 1_700_000_000 + len(model)}
+    (folder / f"results_{date}.json").write_text(json.dumps(with_all_records(content)), "utf-8")
+    return folder
+
+
+def _found(*runs: Path) -> dict[str, Finding]:
+    found = findings_of(runs)
+    assert len(found) <= 5
+    return {finding.kind: finding for finding in found}
+
+
+def test_a_language_that_fails_is_named_and_no_other(tmp_path: Path) -> None:
+    shares = dict.fromkeys(LANGUAGES, 0.7) | {"th": 0.2}
+    found = _found(write_scored(tmp_path / "a", {"qa": _rows(shares)}))
+    assert found["whom"].subjects == ("th",)
+    assert found["whom"].sentence.startswith("Questions in Thai score worse than the others: ")
+    assert found["whom"].rows["language"] == "th"
+    same = _found(write_scored(tmp_path / "b", {"qa": _rows(shares, same=True)}))
+    assert same["whom"].sentence.startswith("Thai falls behind the other languages: ")
+
+
+def test_nothing_is_said_where_nothing_is_there(tmp_path: Path) -> None:
+    found = _found(write_scored(tmp_path / "a", {"qa": _rows(dict.fromkeys(LANGUAGES, 0.7))}))
+    assert [*found] == ["good", "unsaid"]
+    assert "a language whose distance from the others is below" in found["unsaid"].sentence
+
+
+@pytest.mark.parametrize(("share", "template"), [(0.3, "best"), (0.68, "tied")])
+def test_two_systems(share: float, template: str, tmp_path: Path) -> None:
+    one = write_scored(tmp_path / "one", {"qa": _rows(dict.fromkeys(LANGUAGES, 0.7))}, model="one")
+    two = write_scored(tmp_path / "two", {"qa": _rows(dict.fromkeys(LANGUAGES, share), seed=1)}, model="two")
+    found = _found(one, two)
+    assert found["good"].template == template
+    assert {*found["good"].subjects} == {"one", "two"}
+    assert found["good"].sentence.startswith("one is best: ") == (template == "best")
+
+
+def test_a_language_that_fails_in_every_benchmark_is_named_over_all_of_them(tmp_path: Path) -> None:
+    # 20 questions a language say little in one task, and enough over six
+    shares = dict.fromkeys(LANGUAGES, 0.7) | {"hi": 0.4}
+    for i in range(6):
+        own = {"data": {"benchmark": f"b{i}", "path": "/here"}}
+        write_scored(tmp_path / str(i), {f"qa{i}": _rows(shares, 20, seed=i)}, **own)
+    found = _found(tmp_path)
+    assert "Questions in Hindi score worse than the others over 6 benchmarks" in found["whom"].sentence
+
+
+def test_every_output_opens_with_the_findings(tmp_path: Path) -> None:
+    run = write_scored(tmp_path / "a", {"qa": _rows(dict.fromkeys(LANGUAGES, 0.7) | {"th": 0.2})})
+    sentence = _found(run)["whom"].sentence
+
+    def report(*flags: str) -> str:
+        done = CliRunner().invoke(app, ["report", str(run), *flags], obj=Session(), env={"COLUMNS": "300"})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert sentence in report().split("### Scores")[0]
+    assert json.loads(report("--format", "json"))[0]["findings"][1]["sentence"] == sentence
+    report("-o", str(tmp_path / "r.md"))
+    assert f"- {sentence}" in (tmp_path / "r.md").read_text("utf-8").split("### Scores")[0]
+    report("-o", str(tmp_path / "r.html"))
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert sentence.replace("<", "&lt;") in page.split("<main")[0]
+    assert "scores are missing" not in page
+
+
+def test_findings_do_not_depend_on_the_order_of_rows_or_on_the_call(tmp_path: Path) -> None:
+    rows = _rows(dict.fromkeys(LANGUAGES, 0.7) | {"th": 0.35})
+    one = write_scored(tmp_path / "a", {"qa": rows})
+    two = write_scored(tmp_path / "b", {"qa": rows[::-1]})
+    assert [f.to_dict() for f in findings_of([one])] == [f.to_dict() for f in findings_of([two])]
+
+
+def test_rows_without_samples_are_scored_all_the_same(tmp_path: Path) -> None:
+    run = write_scored(tmp_path / "a", {"qa": _rows({"en": 0.7})})
+    for path in run.glob("samples_*"):
+        path.unlink()
+    assert _found(run)["good"].sentence.startswith("one scores ")
+
+
+def test_peeling_names_the_better_ones_and_not_the_rest_as_worse() -> None:
+    # four better languages of ten pull the mean of the others up: the six are not behind
+    said: list[bool] = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shares = {f"l{i}": 0.8 if i < 4 else 0.5 for i in range(10)}
+        rows = [Rows.of((c, f"{c}{i}", float(rng.random() < p)) for c, p in shares.items() for i in range(100))]
+        said.append(any(step.side < 0 for step in confirmed(rows, peel(rows), 0.05)))
+    assert sum(said) <= 4
+
+
+def test_nothing_stands_out_among_equal_languages_more_often_than_the_level() -> None:
+    # 200 worlds at 5 %: 10 expected, 17 or fewer with 97.5 %
+    for same in (False, True):
+        hits = 0
+        for seed in range(200):
+            rng = np.random.default_rng(seed)
+            easy = rng.random(40)
+            rows = [
+                (f"l{c}", f"q{i}" if same else f"{c} {i}", float(rng.random() < (easy[i] if same else 0.6)))
+                for c in range(6)
+                for i in range(40)
+            ]
+            hits += bool(peel([Rows.of(rows)]))
+        assert hits <= 17, same
+
+
+def test_the_fitted_tail_is_that_of_a_normal() -> None:
+    # two-sided normal tails, within a factor of three down to one in a hundred thousand
+    draws = np.abs(np.random.default_rng(0).normal(size=10_000))
+    for z, p in ((2.0, 0.0455), (3.0, 0.0027), (4.0, 6.3e-5), (4.42, 1e-5)):
+        assert p / 3 < tail_p(z, draws) < 4 * p
+
+
+def test_sign_flips_are_exact_for_few_units() -> None:
+    # six of six up: 2 of 2^6
+    (p,) = flip_p(np.ones((6, 1)))
+    assert p == pytest.approx(2 / 64, abs=0.005)
+    assert flip_p(np.zeros((5, 2))) == [1.0, 1.0]
+
+
+def test_a_kind_that_shows_everything_passes_its_share_on() -> None:
+    never, always = (lambda level: False), (lambda level: True)
+    assert share_level({"a": never, "b": never}) == {"a": 0.025, "b": 0.025}
+    assert share_level({"a": always, "b": never}) == {"a": 0.025, "b": 0.05}
+    assert share_level({"a": always}) == {"a": 0.05}
