@@ -177,7 +177,8 @@ def mislabelled(corpus: Corpus, share: float) -> Corpus:
         others = [lang for lang in langs if lang != passage.lang]
         other = others[int(generator.integers(len(others)))]
         passages.append(replace(passage, lang=other) if generator.random() < share else passage)
-    return replace(corpus, passages=passages)
+    # the language of a question's document is that of its label
+    return Corpus([replace(doc, gold_doc_lang=None) for doc in corpus.questions], passages)
 
 
 # ---------------------------------------------------------------- measuring

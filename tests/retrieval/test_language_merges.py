@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,25 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mrag_eval
 from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Passage, Searched
 from mrag_eval.platform import ConfigError, CorpusError, MragError
 from mrag_eval.retrieval import index_record
 from mrag_eval.retrieval._plan import RowPlan
 from mrag_eval.retrieval._search import search_plans
-from mrag_eval.retrievers import Index, MilvusPlace, build_index, load_into_milvus
+from mrag_eval.retrievers import (
+    Index,
+    MilvusPlace,
+    build_index,
+    center_index,
+    import_vectors,
+    load_index,
+    load_into_milvus,
+)
+from tests.worlds.embedding_server import serving
+from tests.worlds.small import BASE, write_task, write_world
+from tests.worlds.vectors import write_table
 
 DIM = 16
 LANGS = ("de", "en", "ko")
@@ -32,7 +44,7 @@ class Leaning:
     def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
         out = []
         for text in texts:
-            lang, topic = text.split(" ", 1)
+            lang, _, topic = text.partition(" ")
             own, of_lang = (np.random.default_rng([*seed.encode()]).standard_normal(DIM) for seed in (topic, lang))
             vector = own / np.linalg.norm(own) + of_lang / np.linalg.norm(of_lang)
             out.append(vector / np.linalg.norm(vector))
@@ -122,6 +134,63 @@ def test_coded_and_approximate_shards_are_merged_alike(
     assert np.mean(same) > 4.5
     order = found(other, merge=merge, depth=20)
     assert [found(other, [plan], merge=merge)[0] for plan in PLANS] == order
+
+
+def _imported(folder: Path, url: str) -> Index:
+    vectors = Leaning().embed_passages([passage.text for passage in CORPUS])
+    columns = {key: [getattr(passage, key) for passage in CORPUS] for key in ("id", "lang", "text")}
+    table = write_table(folder / "table.parquet", columns | {"embedding": [*vectors]})
+    return import_vectors(str(table), folder / "imported", embedder=Leaning(), progress=False)
+
+
+def _centered_later(folder: Path, url: str) -> Index:
+    path = Path(_imported(folder, url).path)
+    (path / "means.json").unlink()
+    center_index(path)
+    return load_index(path, embedder=Leaning())
+
+
+def _endpoint(folder: Path, url: str) -> Index:
+    spec = {"kind": "openai", "model": "leaning", "base_url": url}
+    return build_index(CORPUS, folder / "endpoint", embedder=spec, progress=False)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    def embeddings(payload: dict[str, Any]) -> Any:
+        vectors = Leaning().embed_queries(payload["input"])
+        return {"data": [{"index": n, "embedding": row.tolist()} for n, row in enumerate(vectors)], "model": "leaning"}
+
+    with serving() as endpoint:
+        endpoint.embeddings = embeddings  # type: ignore[method-assign]
+        yield endpoint.url
+
+
+@pytest.mark.parametrize("merge", ["centered", "turns", "zscore"])
+@pytest.mark.parametrize("made", [_imported, _centered_later, _endpoint])
+def test_vectors_from_elsewhere_are_merged_alike(made: Any, merge: str, index: Index, url: str, tmp_path: Path) -> None:
+    other = made(tmp_path, url)
+    assert other.means.counts == COUNTS
+    for one, there in zip(found(index, merge=merge), found(other, merge=merge), strict=True):
+        assert ranked(one) == ranked(there)
+        assert [kept.id for kept in one.kept] == [kept.id for kept in there.kept]
+
+
+@pytest.mark.parametrize("merge", ["centered", "turns", "zscore"])
+def test_saved_lists_are_those_of_the_merge_and_of_no_other(merge: str, tmp_path: Path) -> None:
+    world = write_world(tmp_path)
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl"), "corpus": str(world / "corpus.jsonl")}
+    write_task(world, "small", **BASE, data=data, retrieval={"mode": "all", "k": 2})
+    block = {"kind": "dense", "merge": merge}
+    there = str(mrag_eval.retrieve("small", include=world, retrieval=block, output=tmp_path / "rows").path)
+
+    def scores(**more: str) -> Any:
+        found = mrag_eval.evaluate("oracle_answer", "small", include=world, retrieval={**block, **more})
+        return found.samples.set_index("id")[["hit@2", "mrr@2"] if merge != "turns" else ["hit@2"]].to_dict()
+
+    assert scores(run_folder=there) == scores()
+    with pytest.raises(MragError, match="merge"):
+        scores(run_folder=there, merge="score")
 
 
 def test_turns_are_the_first_by_score_and_others_in_turn(index: Index) -> None:
