@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from mrag_eval.planning._language_support import Piece, language_support, unsupported
     from mrag_eval.planning._models import model_need
     from mrag_eval.planning._need import Cost, MissingError, Need, Plan, ways
-    from mrag_eval.planning._plan import check_stock_run, plan_for, worth_a_pilot
+    from mrag_eval.planning._plan import plan_for, worth_a_pilot
     from mrag_eval.planning._shipped import deviations, shipped
+    from mrag_eval.planning._stock_run import check_stock_run
     from mrag_eval.planning._tasks import PlannedTask, leaves_of, prompt_for_system
 else:
     __getattr__, __dir__ = lazy_door(__name__)

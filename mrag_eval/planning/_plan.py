@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mrag_eval.config import Listed, ModelSpec, listed_by, unread
-from mrag_eval.datasets import LOADERS
-from mrag_eval.harness import is_stock_command, loading, metadata_of_command
+from mrag_eval.config import Listed, ModelSpec
 from mrag_eval.planning._corpora import corpus_needs
 from mrag_eval.planning._data import data_needs
 from mrag_eval.planning._estimate import Pilot, costs_of
@@ -19,9 +15,6 @@ from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spe
 from mrag_eval.planning._need import ROWS, Need, Plan
 from mrag_eval.planning._tasks import PlannedTask, leaves_of
 from mrag_eval.platform import MragError, cache_dir
-
-if TYPE_CHECKING:
-    from mrag_eval.harness import TaskLoading
 
 
 def plan_for(
@@ -94,27 +87,3 @@ def _once(needs: Sequence[Need]) -> list[Need]:
         tasks = found[need.what, need.fix].tasks if (need.what, need.fix) in found else ()
         found[need.what, need.fix] = replace(need, tasks=tuple(dict.fromkeys((*tasks, *need.tasks))))
     return list(found.values())
-
-
-# Below the harness's logger, so that its command shows our lines as it shows its own.
-log = logging.getLogger(f"lm_eval.{__name__}")
-
-
-def check_stock_run() -> None:
-    """Raise MissingError under the harness's own command, as its first task is built, if any of its tasks lacks
-    something; do nothing elsewhere.
-    """
-    now = loading() if is_stock_command() else None
-    if now is not None:
-        _check(now)
-
-
-@lru_cache(maxsize=1)
-def _check(now: TaskLoading) -> None:
-    # what makes plans is half of this room, and no other run needs it
-
-    names = {*now.manager.all_tasks, *LOADERS}
-    for key, close in unread(metadata_of_command(), names).items():
-        told = f"; did you mean {', '.join(close)}?" if close else ""
-        log.warning("--metadata %s: none of our tasks reads it%s", key, told)
-    plan_for(now.asked, listed_by(now.manager), now.manager.metadata or {}).check()
