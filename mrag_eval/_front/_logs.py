@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.platform import DataError, HttpFault, beside, plain
-from mrag_eval.systems import (
-    OWN_KEYS,
-    Columns,
-    LogReading,
-    completion_in,
-    holds,
-    in_own_terms,
-    lists_in,
-    value_at,
-)
+from mrag_eval.systems import OWN_KEYS, Columns, LogReading, completion_in, holds, in_own_terms, lists_in, value_at
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -236,14 +236,13 @@ class _Lines:
         """Return what decides the scores beside the rows and their reading."""
         from mrag_eval.datasets import sha256_file
         from mrag_eval.languages import RELIABILITY_FILE, changed_languages
-        from mrag_eval.scoring import support_by, words_of
+        from mrag_eval.scoring import words_of
 
         own = changed_languages({"en", *(doc.query_lang for doc in self.found.docs.values())})
         reliability = {"reliability": {"sha256": sha256_file(RELIABILITY_FILE)}}
         return {
             **words_of(self.names),
             **({} if self.panel is None else {JUDGES: self.panel.identities}),
-            **({} if (by := self.supported_by) is None else support_by(self.names, by)),
             **(reliability if "correct_language" in self.names else {}),
             **({"languages": own} if own else {}),
         }
@@ -404,6 +403,7 @@ def _content(lines: _Lines, scores: TaskScores) -> dict[str, Any]:
 def _measured(lines: _Lines) -> Measurement:
     """Return the record of what is measured: the rows, and how they are read; replies and passages are the system's."""
     from mrag_eval.models import Answering
+    from mrag_eval.scoring import support_by
 
     found = lines.found
     outcome = Answering(lines.model, f"not ours ({lines.model})").as_dict()
@@ -432,7 +432,7 @@ def _measured(lines: _Lines) -> Measurement:
         },
         environment={"versions": package_versions()},
         outcome={**outcome, **({"seats": seats} if seats else {})},
-    )
+    ).with_support({} if (by := lines.supported_by) is None else support_by(lines.names, by))
 
 
 def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:

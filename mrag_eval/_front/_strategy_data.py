@@ -62,11 +62,7 @@ def read_own(
     docs = [_resolved(where, found.docs[str(row["id"])], names) for where, row in found.rows()]
     asked = Counter(doc.query_lang for doc in docs)
     by_detector = f", {found.counts['detected']} of them detected" if found.counts["detected"] else ""
-    return OwnData(
-        tuple(docs),
-        tuple(passages),
-        (f"questions   {len(docs):,}: {_listed(asked)}{by_detector}", notes),
-    )
+    return OwnData(tuple(docs), tuple(passages), (f"questions   {len(docs):,}: {_listed(asked)}{by_detector}", notes))
 
 
 def _passages(source: str | Path, chunker: str, size: int) -> tuple[list[Passage], str]:

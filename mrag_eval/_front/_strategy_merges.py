@@ -90,10 +90,7 @@ class MergeGain:
 
 
 def merge_gains(
-    settings: Mapping[str, Mapping[str, Any]],
-    rows: Mapping[str, Sequence[RowRecord]],
-    metric: str,
-    seed: int,
+    settings: Mapping[str, Mapping[str, Any]], rows: Mapping[str, Sequence[RowRecord]], metric: str, seed: int
 ) -> tuple[MergeGain, ...]:
     """Return what every merge gains beside ``score``.
 

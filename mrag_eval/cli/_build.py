@@ -57,10 +57,7 @@ def xrag(
     typer.echo(f"use it     mrag-eval run ... --tasks xrag_multi --metadata data.path={output}")
 
 
-@command(
-    "corpus output model checker settings seed review kind embedder device",
-    "mrag_eval.building:build_qa",
-)
+@command("corpus output model checker settings seed review kind embedder device", "mrag_eval.building:build_qa")
 def qa(
     corpus: Path,
     *,
@@ -96,14 +93,7 @@ def qa(
     if seed is not None:
         config = config.model_copy(update={"seed": seed})
     built = build_qa(
-        corpus,
-        output,
-        config,
-        get(model),
-        get(checker or model),
-        sheets=review or (),
-        say=typer.echo,
-        **index,
+        corpus, output, config, get(model), get(checker or model), sheets=review or (), say=typer.echo, **index
     )
     _print(built, review or [])
 
@@ -126,13 +116,7 @@ def _print(built: QaBuilt, sheets: list[Path]) -> None:
 
 
 @command("source output model kind embedder device", "mrag_eval.building:build_territories")
-def territories(
-    source: Path,
-    *,
-    output: Path,
-    model: str | None = None,
-    **index: Any,
-) -> None:
+def territories(source: Path, *, output: Path, model: str | None = None, **index: Any) -> None:
     """Build questions on disputed territories in English and every claimant's language, and an index of the passages.
 
     The set has the layout of BordIRlines.
@@ -148,13 +132,7 @@ def territories(
 
     one_of("--kind", index["kind"], ("dense", "bm25", "hybrid"))
     known_device(index["device"])
-    built = build_territories(
-        source,
-        output,
-        get(model) if model is not None else None,
-        say=typer.echo,
-        **index,
-    )
+    built = build_territories(source, output, get(model) if model is not None else None, say=typer.echo, **index)
     asked = ", ".join(f"{lang} {n:,}" for lang, n in built.questions.items())
     typer.echo(
         f"{built.folder}: {sum(built.questions.values()):,} questions on {built.territories:,} territories ({asked})"

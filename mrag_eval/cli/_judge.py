@@ -129,7 +129,8 @@ def _judge(
             typer.echo(f"{path.name}: {kept + sent:,} requests to {judges}: {kept:,} from cache, {sent:,} to be sent")
             continue
         if as_json:
-            typer.echo(json.dumps({"output": str(done.path), **done.scores.to_dict()}, ensure_ascii=False))
+            told = {"output": str(done.path), **done.scores.to_dict(), "seats": done.seats}
+            typer.echo(json.dumps(told, ensure_ascii=False))
         else:
             show(path, done)
         silent |= dict.fromkeys(done.silent)
@@ -158,6 +159,7 @@ def _scale(levels: str | None) -> Any:
 
 def show(source: Path, done: Rejudged) -> None:
     """Print the scores of judged samples, and the table of their panel."""
+    from mrag_eval.models import came_back_line
     from mrag_eval.scoring import panel_line
 
     scores, table = done.scores, done.panel
@@ -171,6 +173,8 @@ def show(source: Path, done: Rejudged) -> None:
         elif name in scores.unscored:
             typer.echo(f"{name:<{width}} unscored: {', '.join(scores.unscored[name])}")
     typer.echo("\n".join(table_lines(table, column)))
+    if done.seats:
+        typer.echo(f"came back  {came_back_line(done.seats)}")
     typer.echo(f"samples    {done.path}")
 
 

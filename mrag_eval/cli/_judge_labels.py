@@ -198,10 +198,7 @@ def correct(
         typer.echo("fill in the column 'label' (correct or incorrect), save as CSV", err=True)
 
 
-@command(
-    "samples n seed per_language wrong task output read triage form",
-    "mrag_eval.report:write_inspection",
-)
+@command("samples n seed per_language wrong task output read triage form", "mrag_eval.report:write_inspection")
 def inspect(
     samples: list[Path] | None = None,
     *,

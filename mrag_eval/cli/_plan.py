@@ -18,7 +18,6 @@ from mrag_eval.core import columns
 from mrag_eval.platform import DataError, number_of, repeated_later
 
 if TYPE_CHECKING:
-    from mrag_eval.models import Ledger
     from mrag_eval.planning import Cost, Need, Observed, Pilot, Plan, PlannedTask, Spent
     from mrag_eval.report import LeafResult, Sample
 
@@ -273,14 +272,8 @@ def _observed(leaf: LeafResult, samples: Sequence[Sample]) -> Observed:
     scores = leaf.scores
     for table in (*scores.panels.values(), scores.relevance):
         for judge, ledger in ((table and table.ledger) or {}).items():
-            spent[judge] += _asked(ledger)
+            spent[judge] += Spent(ledger.calls + ledger.cached)
+    for seat, came_back in (leaf.config.outcome.get("seats") or {}).items():
+        if (judge := seat.partition("#")[0]) not in leaf.measurement.instrument and judge in spent:
+            spent[judge] += Spent(0, came_back["tokens_in"], came_back["tokens_out"])
     return Observed(len(samples), dict(spent))
-
-
-def _asked(ledger: Ledger) -> Spent:
-    """Return the calls of a judge, with those that the cache answered, whose tokens are taken to be the others'."""
-    from mrag_eval.planning import Spent
-
-    calls = ledger.calls + ledger.cached
-    share = calls / ledger.calls if ledger.calls else 0.0
-    return Spent(calls, ledger.tokens_in * share, ledger.tokens_out * share)

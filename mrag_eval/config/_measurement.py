@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from mrag_eval.config._measures import GROUNDED
 from mrag_eval.config._modes import mode_named
 from mrag_eval.config._task import TaskBlocks
 from mrag_eval.config._validation import dotted
@@ -57,6 +58,9 @@ _ALWAYS = "languages"
 OWN_CONTEXTS = "the system's; languages detected where not given"
 # The block of the judges, by seat.
 JUDGES = "judges"
+# What decides one metric alone is under this and the metric's name; for all metrics of support, under the first.
+OWN = "metric:"
+SUPPORT = f"{OWN}{GROUNDED[0]}"
 # Of the settings: what lies at their paths.
 _CONTENTS = "contents"
 
@@ -140,7 +144,7 @@ class Measurement:
 
     def _compared(self, role: Role) -> Mapping[str, Any]:
         """Return the entries of a role as they are compared: paths by content, judges by what they are."""
-        own: Mapping[str, Any] = getattr(self, role)
+        own: Mapping[str, Any] = getattr(self, role) if role != "instrument" else self.instruments
         if role == "subject" and self.answered_by is not None:
             return {**own, "answered_by": self.answered_by}
         if role == "instrument" and own.get(JUDGES):
@@ -203,6 +207,28 @@ class Measurement:
         """Return who votes where judges decide a metric, and how their votes become one verdict."""
         block = self.setting.get("judge") or {}
         return {JUDGES: self.judges, **{key: block.get(key) for key in ("repeats", "tie")}}
+
+    @property
+    def support(self) -> dict[str, Any]:
+        """Return what decides the metrics of support: a classifier, or judges, their prompt and the rule of a tie.
+
+        ``right`` is the metric that says which answers are right, with those that follow it. Empty without any.
+        """
+        found = dict(self.instrument.get(SUPPORT) or {})
+        return {JUDGES: self.votes[JUDGES], "tie": self.votes["tie"], **found} if "prompt" in found else found
+
+    @property
+    def instruments(self) -> Mapping[str, Any]:
+        """Return the instrument with what decides each metric of support, which the record holds once."""
+        of_all = self.support
+        crossed = of_all.pop("right", {}).items()
+        found = {f"{OWN}{name}": {**of_all, "right": right} for right, names in crossed for name in names}
+        return {**self.instrument, **({SUPPORT: of_all} if of_all else {}), **found}
+
+    def with_support(self, by: Mapping[str, Any]) -> Measurement:
+        """Return the record with what decides the metrics of support; of judges, what differs from its own."""
+        own = {key: value for key, value in by.items() if content_key(value) != content_key(self.votes.get(key))}
+        return self.adding("instrument", {SUPPORT: own} if by else {})
 
     def adding(self, role: Role, values: Mapping[str, Any]) -> Measurement:
         """Return the record with further entries of a role."""
@@ -286,8 +312,8 @@ def differences(
     first, second = _with_votes(first, second), _with_votes(second, first)
     a, b = first.flat(roles), second.flat(roles)
     mine, theirs = first.deciding(roles), second.deciding(roles)
-    alone = {name for name in {*first.instrument, *second.instrument} - {_ALWAYS}
-             if not (first.instrument.get(name) and second.instrument.get(name))}  # fmt: skip
+    alone = {name for name in {*first.instruments, *second.instruments} - {_ALWAYS}
+             if not (first.instruments.get(name) and second.instruments.get(name))}  # fmt: skip
     # a search of one of them has settings that the other one does not follow
     idle = first.idle if second.idle else ()
     # the settings of judges are compared if they are the same judges
@@ -318,7 +344,7 @@ def _with_votes(record: Measurement, other: Measurement) -> Measurement:
 
 def _seats(record: Measurement, metric: str) -> list[str]:
     """Return the judges that are recorded for one metric, sorted."""
-    found = record.instrument.get(metric)
+    found = record.instruments.get(metric)
     return _numbered(sorted(found.get(JUDGES) or ())) if isinstance(found, Mapping) and metric != JUDGES else []
 
 

@@ -194,12 +194,7 @@ def _rag_doc(
         culture_lang=language,
         relevant_langs=(language,),
         group_id=question_id,
-        extra={
-            "country": country,
-            "tier": TIERS.of(language),
-            "choice_countries": origin,
-            **option_facts(choices),
-        },
+        extra={"country": country, "tier": TIERS.of(language), "choice_countries": origin, **option_facts(choices)},
     )
 
 

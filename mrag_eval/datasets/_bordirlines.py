@@ -201,11 +201,7 @@ def _resource_groups(file: Path | None) -> dict[str, str]:
 
 
 def _doc(
-    question: Question,
-    lines: BorderLines,
-    persona: Personas,
-    asked_in: Collection[str],
-    groups: Mapping[str, str],
+    question: Question, lines: BorderLines, persona: Personas, asked_in: Collection[str], groups: Mapping[str, str]
 ) -> RagDoc:
     territory = question.territory
     spoken = [code for code in dict.fromkeys(territory.claimant_langs) if code in asked_in]

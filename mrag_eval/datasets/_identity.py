@@ -65,10 +65,7 @@ def identity_of(source: Mapping[str, Any]) -> DataIdentity:
 
 
 def published_record(
-    parts: Mapping[str, Part],
-    known: PublishedRows | None,
-    place: Mapping[str, Any],
-    pins: Mapping[str, str | None],
+    parts: Mapping[str, Part], known: PublishedRows | None, place: Mapping[str, Any], pins: Mapping[str, str | None]
 ) -> dict[str, Any]:
     """Return what rows are, compared with the published ones, for ``source.published``.
 

@@ -30,14 +30,7 @@ from mrag_eval.core import GivenPassage, Passage, RagDoc, check_id, normalize_la
 from mrag_eval.datasets._base import Benchmark, DataBlock, LoaderSpec, option_facts
 from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
-from mrag_eval.datasets._files import (
-    iter_jsonl,
-    read_squad,
-    require_columns,
-    require_path,
-    require_text,
-    sha256_file,
-)
+from mrag_eval.datasets._files import iter_jsonl, read_squad, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts

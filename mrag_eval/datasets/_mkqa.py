@@ -60,16 +60,7 @@ BENCHMARK = Declaration(
     tasks="mkqa",
 )
 # The order of the hub's class labels; the original file holds the names.
-_TYPES = (
-    "entity",
-    "long_answer",
-    "unanswerable",
-    "date",
-    "number",
-    "number_with_unit",
-    "short_phrase",
-    "binary",
-)
+_TYPES = ("entity", "long_answer", "unanswerable", "date", "number", "number_with_unit", "short_phrase", "binary")
 
 
 class MkqaBlock(DataBlock):

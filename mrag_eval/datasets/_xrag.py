@@ -39,10 +39,7 @@ from mrag_eval.datasets._xrag_english import in_english, passage_id, read_transl
 from mrag_eval.platform import DataError, content_key, number_of
 
 HUB = HubDataset(
-    id="AmazonScience/XRAG",
-    revision="ead86612ac265e578ffee6f838c2180fec6428d9",
-    licence="CC-BY-NC-4.0",
-    megabytes=438,
+    id="AmazonScience/XRAG", revision="ead86612ac265e578ffee6f838c2180fec6428d9", licence="CC-BY-NC-4.0", megabytes=438
 )
 LANGUAGES = ("de", "es", "zh", "ar")
 BENCHMARK = Declaration(

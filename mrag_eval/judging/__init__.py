@@ -18,6 +18,6 @@ if TYPE_CHECKING:
         support_rubric,
         verdict_rubric,
     )
-    from mrag_eval.judging._stage import JudgingStage, prompt_texts
+    from mrag_eval.judging._stage import JudgingStage, prompt_texts, seat_texts
 else:
     __getattr__, __dir__ = lazy_door(__name__)

@@ -103,9 +103,10 @@ class JudgingStage:
 
 
 def prompt_texts(blocks: TaskBlocks) -> dict[str, Any]:
-    """Return the SHA-256 of every prompt that the task's blocks ask with, by what it is for; the agents' as a block.
+    """Return the SHA-256 of the task's prompt, and of those of its judges, by what each is for.
 
-    Whether a model is there to be asked does not matter. Raises ConfigError for a prompt that does not exist.
+    Whether a judge is there to be asked does not matter. The prompts of other seats are in their identities. Raises
+    ConfigError for a prompt that does not exist.
     """
     prompt, judge, retrieval = blocks.prompt, blocks.judge, blocks.retrieval
     own = load_template(prompt.template, prompt.system, name_language=prompt.name_language)
@@ -116,9 +117,14 @@ def prompt_texts(blocks: TaskBlocks) -> dict[str, Any]:
         out["sufficiency"] = judging.sufficiency_rubric(judge.sufficiency.prompt).template.sha256
     if retrieval.searches and judge.relevance.labels in ("judge", "auto"):
         out["relevance"] = judging.relevance_rubric(judge.relevance.prompt).template.sha256
-    if mode_named(retrieval.mode).source == "agents":
-        named = blocks.agent.prompts.model_dump()
-        out["agent"] = {role: load_template(name, role="agent").sha256 for role, name in named.items()}
-    if retrieval.rerank is not None and retrieval.rerank.kind == "listwise":
-        out["rerank"] = load_template(retrieval.rerank.prompt, role="rerank").sha256
+    return out
+
+
+def seat_texts(blocks: TaskBlocks) -> dict[str, str]:
+    """Return the SHA-256 of the prompts of the seats that retrieval asks, which their identities hold, by name."""
+    looped = mode_named(blocks.retrieval.mode).source == "agents"
+    out = {name: load_template(path, role="agent").sha256 for name, path in blocks.agent.prompts if looped}
+    rerank = blocks.retrieval.rerank
+    if rerank is not None and rerank.kind == "listwise":
+        out["rerank"] = load_template(rerank.prompt, role="rerank").sha256
     return out

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering, asked_with
     from mrag_eval.models._asking import Answered, generate_parsed
     from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
-    from mrag_eval.models._ledger import Ledger, summed, total, total_counts, totals
+    from mrag_eval.models._ledger import Calls, Ledger, came_back_line, summed, total, total_counts, totals
     from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
     from mrag_eval.models._outputs import completion_reply
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     from mrag_eval.models._run_model import ASKED, evaluating, forget_asked, own_replies, replies_file
     from mrag_eval.models._seat import Seat
     from mrag_eval.models._shared import NOT_KEPT, KeptReplies, get
-    from mrag_eval.models._spec import (
-        asked_args,
-        behind_api,
-        key_variable,
-        name_of,
-        named_spec,
-        type_fault,
-    )
+    from mrag_eval.models._spec import asked_args, behind_api, key_variable, name_of, named_spec, type_fault
     from mrag_eval.models._systems import RagSystem, rag_system, system_arguments, task_settings
     from mrag_eval.models._verdicts import Verdict, parse_verdict_json, parse_verdict_tag
     from mrag_eval.models.grounding._checker import Asked, Checker

@@ -59,11 +59,9 @@ class Answering:
         ASKED.clear()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON form for results files."""
+        """Return the JSON form for results files; model and host are arguments of the run."""
         return {
-            "asked": self.model,
             "transport": self.transport,
-            "host": self.host,
             "ledger": self.ledger.as_dict(),
             "answered_by": dict(self.answered_by),
             "finish_reasons": dict(self.finish_reasons),
@@ -103,11 +101,7 @@ def asked_with(lm: Any, wanted: Mapping[str, Any] | None) -> dict[str, Any]:
 
 @contextmanager
 def answering(
-    asked: Any,
-    tasks: Collection[str],
-    *,
-    in_vain: Callable[[Any], bool] = lambda _: False,
-    first_backoff: float = 0.5,
+    asked: Any, tasks: Collection[str], *, in_vain: Callable[[Any], bool] = lambda _: False, first_backoff: float = 0.5
 ) -> Iterator[Answering]:
     """Answer the requests of ``tasks`` within the block; those of other tasks are answered as ever.
 

@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Ledger:
-    """Counts of one model.
+class Calls:
+    """Counts of the calls to one model; its seats count what came back, tokens among it.
 
     ``calls`` counts conversations sent, ``cached`` those answered from the cache, ``retries`` further attempts at a
-    call, ``failures`` conversations without an answer by reason. Tokens are those reported by the model; ``seconds`` is
-    the waiting time.
+    call, ``failures`` conversations without an answer by reason; ``seconds`` is the waiting time.
     """
 
     calls: int = 0
     cached: int = 0
     retries: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -41,54 +38,57 @@ class Ledger:
         elif reply.attempts:
             self.calls += 1
             self.retries += reply.attempts - 1
-            self.tokens_in += reply.tokens_in or 0
-            self.tokens_out += reply.tokens_out or 0
         if reply.reason is not None:
             self.failures[reply.reason] = self.failures.get(reply.reason, 0) + 1
 
-    def __add__(self, other: Ledger) -> Ledger:
+    def __add__(self, other: Calls) -> Calls:
         counts = {name: count + getattr(other, name) for name, count in vars(self).items() if name != "failures"}
         failures = Counter(self.failures) + Counter(other.failures)
-        return Ledger(**counts, failures=dict(sorted(failures.items())))
+        return Calls(**counts, failures=dict(sorted(failures.items())))
 
     @classmethod
-    def of(cls, replies: Iterable[Reply], seconds: float) -> Ledger:
+    def of(cls, replies: Iterable[Reply], seconds: float) -> Calls:
         """Return the counts of ``replies``, which took ``seconds`` together."""
-        ledger = cls(seconds=seconds)
+        found = cls(seconds=seconds)
         for reply in replies:
-            ledger.add(reply)
-        return ledger
+            found.add(reply)
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form for results files."""
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> Ledger:
-        """Return the ledger that :meth:`as_dict` was called on."""
-        return cls(**{**value, "failures": dict(value.get("failures", {}))})
-
     def line(self) -> str:
-        """Return one line: ``897 calls, 0 from cache, 4 retries, 12,345 tokens in, 678 out · 3 unanswered (3
-        timeout)``.
-        """
+        """Return one line: ``897 calls, 0 from cache, 4 retries · 3 unanswered (3 timeout)``."""
         retries = number_of(self.retries, "retry", "retries")
         text = f"{number_of(self.calls, 'call')}, {self.cached:,} from cache, {retries}"
-        if self.tokens_in or self.tokens_out:
-            text += f", {self.tokens_in:,} tokens in, {self.tokens_out:,} out"
         if self.failures:
             kinds = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.failures.items()))
             text += f" · {sum(self.failures.values()):,} unanswered ({kinds})"
         return text
 
 
-def total(ledgers: Iterable[Ledger]) -> Ledger:
+@dataclass
+class Ledger(Calls):
+    """Counts of a model whose replies no seat counts for the results: its calls, and the tokens that it reported."""
+
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def add(self, reply: Reply) -> None:
+        super().add(reply)
+        if reply.attempts and not reply.cached:
+            self.tokens_in += reply.tokens_in or 0
+            self.tokens_out += reply.tokens_out or 0
+
+
+def total(ledgers: Iterable[Calls]) -> Calls:
     """Return the sum, over models or over ranks."""
-    return sum(ledgers, Ledger())
+    return sum(ledgers, Calls())
 
 
-def totals(shares: Sequence[Mapping[str, Ledger]]) -> dict[str, Ledger]:
-    """Return the sum of each model's ledgers, over the ranks of a run."""
+def totals(shares: Sequence[Mapping[str, Calls]]) -> dict[str, Calls]:
+    """Return the sum of each model's calls, over the ranks of a run."""
     names = dict.fromkeys(name for share in shares for name in share)
     return {name: total(share[name] for share in shares if name in share) for name in names}
 
@@ -102,6 +102,19 @@ def summed(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for share in filter(None, shares):
         found = _added(found, share, dict.fromkeys([*found, *share]))
     return {seat: counts for seat, counts in found.items() if any(counts.values())}
+
+
+def came_back_line(seats: Mapping[str, Any]) -> str:
+    """Return what came back from seats in one line: ``j1 (m-2026): 9 stop, 1,234 tokens in, 56 out · j2: 9 stop``."""
+
+    def told(seat: str, found: Mapping[str, Any]) -> str:
+        ends = [f"{n:,} {end}" for end, n in (found.get("ends") or {}).items()]
+        read, written = found.get("tokens_in") or 0, found.get("tokens_out") or 0
+        tokens = [f"{read:,} tokens in", f"{written:,} out"] if read or written else []
+        by = ", ".join(found.get("answered_by") or ())
+        return f"{seat} ({by}): {', '.join([*ends, *tokens])}" if by else f"{seat}: {', '.join([*ends, *tokens])}"
+
+    return " · ".join(told(*one) for one in seats.items())
 
 
 def total_counts(shares: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from mrag_eval.models._keeper import Keeper
 from mrag_eval.models._ledger import Ledger, Spending
 from mrag_eval.models._local import handed_over
 from mrag_eval.models._reply import Call, Reply
-from mrag_eval.models._seat import OnReply, Seat
+from mrag_eval.models._seat import CameBack, OnReply, Seat
 from mrag_eval.models._sending import Batch
 from mrag_eval.models._spec import identity, name_of, older_identity
 from mrag_eval.platform import (
@@ -52,9 +52,9 @@ class AuxModel:
 
     ``name`` identifies it in messages. With a ``cache``, an answer is stored on arrival and never paid for twice, not
     even by processes that ask at the same time; failures are not stored. ``ledger`` counts the calls through this
-    object; ``spending``, which other objects may share, counts the spent budget. The model is built (weights loaded,
-    key looked up) at the first answer that is not in the cache, or by :meth:`check`. Programs get a model by name from
-    :func:`mrag_eval.models.get`.
+    object, ``came_back`` the replies; ``spending``, which other objects may share, counts the spent budget. The model
+    is built (weights loaded, key looked up) at the first answer that is not in the cache, or by :meth:`check`. Programs
+    get a model by name from :func:`mrag_eval.models.get`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class AuxModel:
     ) -> None:
         self.spec = spec
         self.name = name or name_of(spec)
-        self.ledger = Ledger()
+        self.count_anew()
         self._cache = cache
         self._first_backoff = first_backoff
         self._turn = threading.Lock()
@@ -78,6 +78,10 @@ class AuxModel:
         self._backend: Any = None
         self._requests: ApiModel | None = None
         install_redaction()
+
+    def count_anew(self) -> None:
+        """Forget what was counted so far."""
+        self.ledger, self.came_back = Ledger(), CameBack()
 
     @property
     def behind_api(self) -> bool:
@@ -168,6 +172,7 @@ class AuxModel:
                 replies[position] = same
                 with self._counting:
                     self.ledger.add(same)
+                    self.came_back.add(same)
                     seat.came_back.add(same)
                     if not same.cached:
                         seat.sent.add(same)

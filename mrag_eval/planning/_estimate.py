@@ -27,13 +27,7 @@ from mrag_eval.config import (
 from mrag_eval.core import RagDoc
 from mrag_eval.models import longest_piece
 from mrag_eval.planning._corpora import searches_itself
-from mrag_eval.planning._models import (
-    agents_of,
-    articles_in_english,
-    judges_of,
-    labels_by_panel,
-    translates,
-)
+from mrag_eval.planning._models import agents_of, articles_in_english, judges_of, labels_by_panel, translates
 from mrag_eval.planning._need import EMBEDDER, PAIRS, RETRIEVER, Cost
 from mrag_eval.planning._tasks import PlannedTask
 from mrag_eval.platform import MragError

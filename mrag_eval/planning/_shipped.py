@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mrag_eval.config import (
     JUDGES,
+    OWN,
     SOURCES,
     UNKNOWN,
     Differs,
@@ -25,10 +26,10 @@ from mrag_eval.config import (
     undotted,
 )
 from mrag_eval.datasets import declaration_of, identity_of, sha256_file, validate_data
-from mrag_eval.judging import prompt_texts
+from mrag_eval.judging import prompt_texts, seat_texts
 from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.platform import ConfigError, content_key, json_value, reading_back, tasks_folder
-from mrag_eval.scoring import METRIC_NAMES, OWN, words_of
+from mrag_eval.scoring import METRIC_NAMES, words_of
 
 _MODE = "retrieval.mode"
 # The parts of the instrument that a task leaves open, beside what decides one metric alone: models, detectors that a
@@ -73,8 +74,8 @@ def _shipped(task: str, path: Path, _modified: int, changes: str) -> Shipped | N
         rest, blocks = split_config(config, METRIC_NAMES, run=RunTasks([config], {}))
     data = validate_data(blocks.data).model_dump(mode="json")
     setting = setting_of(blocks, data, rest, prompt_texts(blocks))
-    record = Measurement(task, setting=setting)
-    return Shipped(record, setting_hash(record))
+    record, asked = Measurement(task, setting=setting), seat_texts(blocks)
+    return Shipped(record, content_key(record.deciding(["setting"]), asked) if asked else setting_hash(record))
 
 
 def deviations(

@@ -92,11 +92,7 @@ def _is_ours(config: Mapping[str, Any]) -> bool:
 
 
 def _leaf(
-    name: str,
-    config: dict[str, Any],
-    metadata: Mapping[str, Any],
-    limit: float | None,
-    run: RunTasks,
+    name: str, config: dict[str, Any], metadata: Mapping[str, Any], limit: float | None, run: RunTasks
 ) -> PlannedTask:
     config = {**config, "metadata": {**config["metadata"], **metadata}}
     _, blocks = split_config(config, METRIC_NAMES, data_of_config(), run=run)

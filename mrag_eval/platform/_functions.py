@@ -12,6 +12,7 @@ import inspect
 import marshal
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -20,7 +21,6 @@ from functools import cache
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from sysconfig import get_path
 from typing import Any
 
 from mrag_eval.platform._errors import ConfigError, did_you_mean
@@ -151,7 +151,7 @@ def code_beside(file: Path | None) -> dict[str, str] | None:
     if file is None or not file.is_file():
         return None
     folder = file.resolve().parent
-    installed = [Path(get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
+    installed = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
     loaded = ((name, getattr(module, "__file__", None)) for name, module in [*sys.modules.items()])
     # thousands of modules lie in hundreds of folders, and to resolve a path asks the disk
     within = cache(lambda home: Path(home).resolve().is_relative_to(folder))

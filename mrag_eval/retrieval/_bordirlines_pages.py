@@ -58,8 +58,7 @@ def read_pages(path: Path, docs: Sequence[RagDoc]) -> list[TitledPage]:
         pages.append(TitledPage(row["subject"], lang, name, row["title"], row.get("text")))
     if not pages:
         raise DataError(
-            f"{path}: holds no page",
-            "one JSON object a line with subject, lang, title and text   (docs/papers.md)",
+            f"{path}: holds no page", "one JSON object a line with subject, lang, title and text   (docs/papers.md)"
         )
     return pages
 

@@ -92,10 +92,7 @@ def language_links(path: Path, pages: Collection[str], langs: Collection[str]) -
 
 
 def pages_by_title(
-    docs: Sequence[RagDoc],
-    titles: Mapping[Wanted, str],
-    links: Path | None,
-    edition_of: Callable[[str], Edition],
+    docs: Sequence[RagDoc], titles: Mapping[Wanted, str], links: Path | None, edition_of: Callable[[str], Edition]
 ) -> tuple[list[TitledPage], set[Wanted]]:
     """Return every wanted page that the dumps hold, and the pairs of subject and language that have one.
 

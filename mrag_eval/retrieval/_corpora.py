@@ -129,12 +129,7 @@ def _own(corpus: _Passages, kind: str, embedder: str, device: str, words: Analyz
     from mrag_eval.retrievers import cached_index
 
     return cached_index(
-        corpus.passages,
-        kind=kind,
-        embedder=json.loads(embedder),
-        analyzer=words,
-        cache_dir=cache,
-        device=device,
+        corpus.passages, kind=kind, embedder=json.loads(embedder), analyzer=words, cache_dir=cache, device=device
     )
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     )
     from mrag_eval.scoring._metrics import (
         METRICS,
-        OWN,
         better_side,
         control_of,
         direction_lines,

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from mrag_eval.config import CORRECT, GROUNDED, RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
+from mrag_eval.config import CORRECT, GROUNDED, OWN, RERANKED, SHOWN, Retrieval, ranking_measures, rerank_measures
 from mrag_eval.core import (
     LABEL_SHARE,
     SHARE,
@@ -268,7 +268,6 @@ METRICS: dict[str, Metric] = {
     )
 }
 # Before the name of a metric: in the record of what a run measured, what decides this metric alone.
-OWN = "metric:"
 
 
 # Names under which runs declare metrics of the user's of other sides or units, each with what they declare.
@@ -297,9 +296,10 @@ def read_by_words(metric: str) -> bool:
 
 def support_by(metrics: Sequence[str], classifier: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides the metrics of support: the classifier, and the metric that says which answers are right."""
-    right = next((name for name in CORRECT if name in metrics), None)
-    named = [name for name in metrics if name in GROUNDED]
-    return {f"{OWN}{name}": {**classifier, **({} if name == GROUNDED[0] else {"right": right})} for name in named}
+    if not {*GROUNDED} & {*metrics}:
+        return {}
+    right, crossed = next((n for n in CORRECT if n in metrics), None), [n for n in GROUNDED[1:] if n in metrics]
+    return {**classifier, **({"right": {right: crossed}} if right and crossed else {})}
 
 
 def metric_named(name: str) -> Metric | None:

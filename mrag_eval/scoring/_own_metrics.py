@@ -9,11 +9,11 @@ from math import isfinite
 from numbers import Real
 from typing import Any, Literal, TypeVar, overload
 
-from mrag_eval.config import JUDGES
+from mrag_eval.config import JUDGES, OWN
 from mrag_eval.core import LABEL_SHARE, Scale, Scored, Value, not_finite, plain_name
 from mrag_eval.platform import ConfigError, OwnFunction, entry_point, own_function, staying_here
 from mrag_eval.scoring._control_kinds import uncontrolled
-from mrag_eval.scoring._metrics import METRICS, OWN, TWO_METRICS, Metric
+from mrag_eval.scoring._metrics import METRICS, TWO_METRICS, Metric
 from mrag_eval.scoring._reply_values import Batch, by_row
 from mrag_eval.scoring._task_level import ANSWERED, TASK_MEASURES, TASK_SCORES
 

@@ -92,7 +92,12 @@ def hits_of(rows: Sequence[tuple[str, str, Sequence[Mapping[str, Any]] | None]])
     A row is its place, for messages, the language of its question, and its contexts in our own terms. The language of a
     text that does not say it is detected; it is "" where that is not to be relied on.
     """
-    unnamed = ((str(item["text"]), asked) for _, asked, listed in rows for item in listed or () if _untold(item))
+    unnamed = (
+        (str(item["text"]), asked)
+        for _, asked, listed in rows
+        for item in listed or ()
+        if item.get("text") and not item.get("lang")
+    )
     texts = list(dict.fromkeys(unnamed))
     told: dict[tuple[str, str], str] = {}
     for start in range(0, len(texts), _TOGETHER):
@@ -107,11 +112,6 @@ def hits_of(rows: Sequence[tuple[str, str, Sequence[Mapping[str, Any]] | None]])
         )
         for where, asked, listed in rows
     ]
-
-
-def _untold(item: Mapping[str, Any]) -> bool:
-    """Return whether a context has a text and does not say its language."""
-    return bool(item.get("text")) and not item.get("lang")
 
 
 def _hit(item: Mapping[str, Any], rank: int, place: str, told: str = "") -> Hit:

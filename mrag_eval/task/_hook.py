@@ -395,6 +395,8 @@ class RagTask(HarnessTask):
         self._came_back = models.summed(row.seats for row in rows)
         if scores.loop is not None:
             log.info("[%s] %s", self._name, loop_line(scores.loop))
+        if self._came_back:
+            log.info("[%s] replies: %s", self._name, models.came_back_line(self._came_back))
         for what, table in scores.panels.items():
             log.info("[%s] %s", self._name, panel_line(table, what))
         if scores.relevance is not None:
@@ -463,7 +465,7 @@ class RagTask(HarnessTask):
             self._supply,
             self._verdicts,
             answered=self.answered,
-            support=None if by is None else support_by(self.blocks.metrics, by),
+            support={} if by is None else support_by(self.blocks.metrics, by),
         )
 
 

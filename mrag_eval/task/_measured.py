@@ -34,7 +34,7 @@ def measured(
     verdicts: JudgingStage,
     *,
     answered: Answering | None = None,
-    support: Mapping[str, Any] | None = None,
+    support: Mapping[str, Any],
 ) -> Measurement:
     """Return what decides the numbers of a task, when its rows are retrieved and nothing is asked yet.
 
@@ -46,7 +46,7 @@ def measured(
         supply: its rows.
         verdicts: its judges.
         answered: how the model is asked; None outside of a run.
-        support: what decides the metrics of support; None without them.
+        support: what decides the metrics of support; empty without them.
 
     What only the finished run's result file holds (type, arguments and revision of the model, seeds) is added when that
     file is read.
@@ -73,14 +73,13 @@ def measured(
             **verdicts.models(),
             **_detector(blocks),
             **words_of(blocks.metrics),
-            **(support or {}),
             **({"languages": changed} if changed else {}),
         },
         data=record,
         environment={"versions": package_versions()},
         shipped=None if official is None else official.sha256,
         unknown=() if now is not None else ("the model and the flags of the run",),
-    )
+    ).with_support(support)
 
 
 def completed(

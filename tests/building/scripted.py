@@ -42,6 +42,7 @@ class ScriptedModel(AuxModel):
             answer = self.script(conversation if self._whole else conversation[-1]["content"])
             reply = answer if isinstance(answer, Reply) else Reply(answer, tokens_in=10, tokens_out=5)
             self.ledger.add(reply)
+            self.came_back.add(reply)
             replies.append(reply)
             if on_reply is not None:
                 on_reply(position, reply)

@@ -238,3 +238,4 @@ def test_calls_are_counted_by_step(tmp_path: Path) -> None:
     reports = run_steps(steps, tmp_path)
     assert [r.ledgers.get("scripted", {}).get("calls") for r in reports] == [None, 4, 4]
     assert reports[2].ledgers["scripted"]["tokens_in"] == 40
+    assert reports[2].came_back["scripted"]["tokens_in"] == 40

@@ -184,7 +184,7 @@ def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(
     assert leaf.scores.metrics["grounded"].value == leaf.scores.metrics["right_supported"].value
     assert {what: table.models for what, table in leaf.scores.panels.items()} == {"answers": ["m-b"], "claims": ["m-a"]}
     assert leaf.measurement is not None
-    record = leaf.measurement.instrument
+    record = leaf.measurement.instruments
     assert [*record["judges"]] == ["b"]
     assert [*leaf.measurement.judges] == ["m-b"]
     for name in GROUNDED:

@@ -165,7 +165,7 @@ def test_support_of_right_answers_follows_the_later_verdicts(finished: Callable[
     rejudged("a", "--panel", "kind", "--prompt", "grade.jinja", "--scale", "0,1,2")
     graded = leaf_of(Path("a"))
     assert graded.measurement is not None
-    assert graded.measurement.instrument["metric:right_supported"]["right"] == "match"
+    assert graded.measurement.instruments["metric:right_supported"]["right"] == "match"
     assert {*graded.scores.metrics} == {"match", "judge_grade", *GROUNDED}
 
 

@@ -14,15 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from mrag_eval import harness
+from mrag_eval.cli import Session, app
+from mrag_eval.config import ModelSpec
 from mrag_eval.core import Failure, Retrieved
-from mrag_eval.report import verify
+from mrag_eval.judging import Panel
+from mrag_eval.models import AuxModel
+from mrag_eval.report import annotate_files, shown_reports, verify
+from mrag_eval.report.labels._rewrites import label_rewrites
 from mrag_eval.retrieval import RunFolder, TaskRows, open_folder, retrieve_into
 from tests.retrieval.agents.scripted import GOOD, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.judges import verdict
 from tests.worlds.model_server import Answer, ModelServer, said
-from tests.worlds.small import BASE, write_task, write_world
+from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
 
 # Words of the prompts of each seat, and what it replies.
 SEATS = {
@@ -174,3 +181,41 @@ def test_a_row_that_failed_and_is_retrieved_again_is_counted_once(world: Path, m
     assert into("again", "one", 2) == first
     assert into("again", "one", 4) == into("whole", "two", 4)
     assert {*first} == {"translator", "reranker", "texts"}
+
+
+def test_errands_after_a_run_count_what_came_back(
+    world: Path, server: ModelServer, start: Callable[..., ModelServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judging passages joins its counts with the run's; labels of documents and of rewritings have their own."""
+    monkeypatch.setenv("MRAG_CONFIG", str(world / "mrag.yaml"))
+    manager = harness.task_manager([str(world / "tasks")], {"pretrained": "org/small"})
+    settings = {"tasks": ["ranked"], "bootstrap_iters": 100, "log_samples": True, "limit": 2}
+    harness.evaluate({"model": ScriptedLM(knows_everything), **settings}, manager, str(world / "out"))
+    (results,) = (world / "out").rglob("results_*.json")
+    (samples,) = (world / "out").rglob("samples_ranked_*")
+    before = json.loads(results.read_text("utf-8"))["configs"]["ranked"]["measurement"]["outcome"]["seats"]
+    assert {*before} == {"translator", "reranker"}
+
+    def came_back(replies: int) -> dict[str, Any]:
+        tokens = {"tokens_in": IN_PROMPT * replies, "tokens_out": OUT * replies}
+        return {"answered_by": {"labeller": replies}, "ends": {"stop": replies}, **tokens}
+
+    def labeller(text: str) -> AuxModel:
+        replying = start(lambda body, attempt: Answer(body={**said(text).body, "model": "labeller"}))
+        args = {"model": "l", "base_url": replying.url}
+        return AuxModel(ModelSpec(model="local-chat-completions", model_args=args), name="l")
+
+    panel = Panel({"l": labeller(json.dumps({"justification": "so", "sufficient": "yes"}))})
+    monkeypatch.setattr("mrag_eval.report.labels._rejudge.build_panel", lambda block: panel)
+    shown = CliRunner().invoke(app, ["judge", "passages", str(samples), "--json"], obj=Session())
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.output)["seats"] == {**before, "l": came_back(2)}
+    shown = CliRunner().invoke(app, ["judge", "passages", str(samples)], obj=Session())
+    (line,) = [line for line in shown.output.splitlines() if line.startswith("came back  ")]
+    assert "translator (served-translator): " in line
+    assert "l (labeller): 2 stop, 22 tokens in, 14 out" in line
+    labelled = annotate_files([samples], labeller("No"), world / "labelled")
+    assert labelled[0]["seats"] == {"annotate relevance": came_back(labelled[0]["pairs"])}
+    assert "came back  annotate relevance (labeller): " in shown_reports(labelled)
+    pairs = [("a", "b"), ("a", "c")]
+    assert label_rewrites(pairs, labeller('{"type": "narrow", "why": "so"}')).seats == {"label rewrites": came_back(2)}

@@ -17,7 +17,7 @@ import pytest
 from mrag_eval.config import ModelBudget, ModelSpec
 from mrag_eval.core import split_thinking
 from mrag_eval.harness import model_class
-from mrag_eval.models import AuxModel, Ledger, Reply, get, total
+from mrag_eval.models import AuxModel, Calls, Reply, came_back_line, get, total
 from mrag_eval.platform import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, asked, echo, said
@@ -108,7 +108,7 @@ def test_reply_says_what_it_cost(start: Start, model_of: ModelOf) -> None:
         "calls": 1, "cached": 0, "retries": 0, "tokens_in": 11, "tokens_out": 7, "failures": {},
         "seconds": model.ledger.seconds,
     }  # fmt: skip
-    assert model.ledger.line() == "1 call, 0 from cache, 0 retries, 11 tokens in, 7 out"
+    assert model.ledger.line() == "1 call, 0 from cache, 0 retries"
 
 
 def test_the_request_contains_exactly_the_given_values(start: Start, model_of: ModelOf) -> None:
@@ -537,14 +537,23 @@ def test_one_model_on_two_seats_answers_each_and_keeps_its_limit(start: Start, m
     assert server.most_at_once <= 4
 
 
-def test_ledgers_add_up_and_survive_json() -> None:
-    one = Ledger(2, 1, 3, 10, 5, {"timeout": 1}, 1.5)
-    two = Ledger(5, 0, 0, 20, 7, {"timeout": 2, "auth": 1}, 0.5)
-    both = Ledger(7, 1, 3, 30, 12, {"auth": 1, "timeout": 3}, 2.0)
-    assert total([one, two]) == both == Ledger.from_dict(both.as_dict())
-    assert one == Ledger(2, 1, 3, 10, 5, {"timeout": 1}, 1.5)
-    assert total([]) == Ledger()
-    assert both.line() == ("7 calls, 1 from cache, 3 retries, 30 tokens in, 12 out · 4 unanswered (1 auth, 3 timeout)")
+def test_counts_of_calls_add_up() -> None:
+    one = Calls(2, 1, 3, {"timeout": 1}, 1.5)
+    two = Calls(5, 0, 0, {"timeout": 2, "auth": 1}, 0.5)
+    both = Calls(7, 1, 3, {"auth": 1, "timeout": 3}, 2.0)
+    assert total([one, two]) == both
+    assert one == Calls(2, 1, 3, {"timeout": 1}, 1.5)
+    assert total([]) == Calls()
+    assert both.line() == "7 calls, 1 from cache, 3 retries · 4 unanswered (1 auth, 3 timeout)"
+
+
+def test_what_came_back_is_one_line() -> None:
+    counts = {"answered_by": {"m-2026": 9}, "ends": {"stop": 8, "length": 1}, "tokens_in": 1234, "tokens_out": 56}
+    silent = {"answered_by": {}, "ends": {"stop": 1}, "tokens_in": 0, "tokens_out": 0}
+    assert came_back_line({}) == ""
+    assert came_back_line({"j1": counts, "j2": silent}) == (
+        "j1 (m-2026): 8 stop, 1 length, 1,234 tokens in, 56 out · j2: 1 stop"
+    )
 
 
 def test_budget_of_nothing_is_a_budget() -> None:

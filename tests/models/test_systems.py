@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable
@@ -98,6 +99,26 @@ def test_other_code_beside_it_is_another_system(tmp_path: Path, monkeypatch: pyt
         assert not other.ask(QUESTIONS)[0].cached
     (tmp_path / "beside.py").write_text("x = 1\n", "utf-8")
     assert system_of(system=place).ask(QUESTIONS)[0].cached
+
+
+def test_packages_installed_below_its_folder_are_no_part_of_a_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment often lies beside the code that uses it: what is loaded from there has a version of its own."""
+    there = tmp_path / "venv" / "site-packages"
+    there.mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(there), *sys.path])
+    usual = sysconfig.get_path
+    installed = {"purelib": str(there), "platlib": str(there)}
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: installed.get(name) or usual(name))
+    (there / "bought_words.py").write_text("import more_words\n", "utf-8")
+    (there / "more_words.py").write_text("", "utf-8")
+    (tmp_path / "near_words.py").write_text("", "utf-8")
+    text = "import bought_words, near_words\ndef ask(q):\n    import more_words\n    return 'a'\n"
+    (tmp_path / "with_venv.py").write_text(text, "utf-8")
+    system = system_of(system=f"{tmp_path}/with_venv.py:ask")
+    assert system.code is not None
+    assert {*system.code} == {"with_venv.py", "near_words.py"}
 
 
 def test_what_a_system_imports_while_it_is_asked_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

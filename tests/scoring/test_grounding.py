@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.config import GROUNDED
+from mrag_eval.config import GROUNDED, Measurement
 from mrag_eval.core import Failure, Hit, RagDoc, Retrieved, RowScores, Scored
 from mrag_eval.scoring import (
     DECLINED,
@@ -129,6 +129,11 @@ def test_rows_are_right_by_one_metric_of_the_task() -> None:
     assert scores.unscored["right_supported"] == scores.unscored["acc"]
     classifier = {"revision": "a"}
     assert support_by(["exact_match", "match", "grounded", "wrong_supported"], classifier) == {
+        "revision": "a",
+        "right": {"match": ["wrong_supported"]},
+    }
+    record = Measurement("t").with_support(support_by(["match", "grounded", "wrong_supported"], classifier))
+    assert record.instruments == {
         "metric:grounded": {"revision": "a"},
         "metric:wrong_supported": {"revision": "a", "right": "match"},
     }

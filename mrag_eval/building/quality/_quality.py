@@ -30,11 +30,7 @@ _MEASURED = (
     "word in scripts without spaces"
 )
 _NO_SOURCE = "no source in the question's language"
-_KIND_NAMES = {
-    "q_type": "question",
-    "crossdoc_type": "articles",
-    "a_type": "answer",
-}
+_KIND_NAMES = {"q_type": "question", "crossdoc_type": "articles", "a_type": "answer"}
 _CROSSDOC = {"0": "one suffices", "1": "one suffices, one supports", "2": "each holds part"}
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from mrag_eval.building.steps._records import Drop, Outcome, R, Record, Settle, dropped
 from mrag_eval.core import pipe_table
 from mrag_eval.datasets import sha256_file
-from mrag_eval.models import AuxModel, Ledger
+from mrag_eval.models import AuxModel, summed
 from mrag_eval.platform import content_key, from_json, json_value, replaced, to_json, write_whole
 
 _FORMAT = "building/1"
@@ -51,7 +51,8 @@ class StepReport:
     """Counts of one step. ``dropped`` counts by reason, largest first; ``failed`` of them may succeed next time.
 
     ``taken`` items came in, ``made`` records went on (an item may give several or none). ``resumed`` items were settled
-    by an earlier, interrupted run. ``ledgers`` records the calls to each model by the run that finished the step.
+    by an earlier, interrupted run. ``ledgers`` records the calls to each model by the run that finished the step,
+    ``came_back`` what came back from it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class StepReport:
     finished: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     ledgers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    came_back: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     reused: bool = False
 
@@ -167,7 +169,8 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
     items = [] if before is None or step.kind is None else list(read_records(before, step.kind))
     order = None if before is None else [item.id for item in items]
     done = journal.settled
-    earlier = {model.name: _totals(model.ledger) for model in step.models}
+    for model in step.models:
+        model.count_anew()
     try:
         waiting = [item for item in items if item.id not in done]
         step.work(waiting, journal.settle)
@@ -178,7 +181,6 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
         counts = _write(place, journal, order)
     finally:
         journal.close()
-    ledgers = {model.name: _ledger_since(model.ledger, earlier[model.name]) for model in step.models}
     report = StepReport(
         step.name,
         *counts,
@@ -186,7 +188,8 @@ def _run(step: Step, place: Path, before: Path | None, key: str, say: Say) -> St
         seconds=round(time.perf_counter() - start, 3),
         finished=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         settings=step.settings,
-        ledgers=ledgers,
+        ledgers={model.name: model.ledger.as_dict() for model in step.models},
+        came_back=summed([{model.name: model.came_back.take() for model in step.models}]),
         key=key,
     )
     _replace(state, [json.dumps(report.as_dict(), indent=2, ensure_ascii=False, default=str)])
@@ -238,14 +241,6 @@ def _write(place: Path, journal: Journal, order: list[str] | None) -> tuple[int,
 def _replace(path: Path, lines: Iterator[str] | list[str]) -> None:
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="surrogatepass") as handle:
         handle.writelines(f"{line}\n" for line in lines)
-
-
-def _totals(ledger: Ledger) -> dict[str, float]:
-    return {key: value for key, value in ledger.as_dict().items() if key != "failures"}
-
-
-def _ledger_since(ledger: Ledger, before: Mapping[str, float]) -> dict[str, Any]:
-    return {key: round(value - before[key], 3) for key, value in _totals(ledger).items()}
 
 
 _JOURNAL_FORMAT = 1

@@ -175,10 +175,7 @@ def _entities(path: Path | None, claimants: Mapping[str, Claimant]) -> tuple[Ent
                 raise DataError(f"{where}: claimant '{claimant}' is not in the table of claimants{hint}")
         controller = _text(row, "controller", where)
         out[name] = Entity(
-            name,
-            tuple(names),
-            "" if controller.casefold() in _UNKNOWN else controller,
-            _text(row, "region", where),
+            name, tuple(names), "" if controller.casefold() in _UNKNOWN else controller, _text(row, "region", where)
         )
     if not out:
         raise DataError(f"{path}: holds no territory")

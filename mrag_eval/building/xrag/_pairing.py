@@ -325,12 +325,7 @@ def _find(searches: Sequence[_Search], index: Index, articles: Mapping[str, Head
 
 
 def _search(
-    searches: Sequence[_Search],
-    lang: str,
-    index: Index,
-    articles: Mapping[str, Headline],
-    k: int,
-    older_days: int,
+    searches: Sequence[_Search], lang: str, index: Index, articles: Mapping[str, Headline], k: int, older_days: int
 ) -> None:
     for start in range(0, len(searches), _BATCH):
         batch = searches[start : start + _BATCH]

@@ -13,11 +13,7 @@ from mrag_eval.models.grounding._checker import Asked
 from mrag_eval.models.grounding._pairs import PairClassifier, WindowPair, WindowRead
 
 # What a label says of a claim, in the order in which labels are read. The first that a window has counts.
-_SAYS: Mapping[str, ClaimVerdict] = {
-    "entailment": "supported",
-    "contradiction": "contradicted",
-    "neutral": "not_found",
-}
+_SAYS: Mapping[str, ClaimVerdict] = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_found"}
 
 
 class EntailmentClassifier(PairClassifier):

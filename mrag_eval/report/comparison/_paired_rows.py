@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from mrag_eval.config import (
     ALL_BUT_THE_MODEL,
     EVERYTHING,
+    OWN,
     UNKNOWN,
     Differs,
     Measurement,
@@ -21,7 +22,7 @@ from mrag_eval.platform import ConfigError, DataError, close_match
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
 from mrag_eval.report.files._runs import SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import OWN, TASK_MEASURES, scale_of
+from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
     from mrag_eval.metrics import PairedCell

@@ -16,7 +16,7 @@ PARTS = (*_OF_ITS_ROWS, "prompt.system", "translator")
 # What a mode decides, and what may therefore differ between the modes that a leaderboard compares.
 _OF_THE_MODE = (
     *("retrieval.mode", "retrieval.languages", "retrieval.merge", "retrieval.query_translation"),
-    *("retrieval.document_translation", "translator", "agent", "texts.agent", "data", "log", "left_out", "ran"),
+    *("retrieval.document_translation", "translator", "agent", "data", "log", "left_out", "ran"),
     "retrieved",
 )
 # What only modes with retrieval have.

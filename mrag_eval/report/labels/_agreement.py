@@ -148,8 +148,4 @@ def _f1(pairs: Sequence[tuple[Any, Any]], label: Any) -> dict[str, Any]:
         return {"macro_f1": found.macro_f1.as_dict(), "f1": {str(k): v.as_dict() for k, v in found.f1.items()}}
     if label not in found.f1:
         return {"f1": None, "reason": "the label is used by neither"}
-    return {
-        "precision": found.precision[label],
-        "recall": found.recall[label],
-        "f1": found.f1[label].as_dict(),
-    }
+    return {"precision": found.precision[label], "recall": found.recall[label], "f1": found.f1[label].as_dict()}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mrag_eval.datasets import NEUTRAL, NOT_RELEVANT, Label
 from mrag_eval.metrics import extract_choice, read_yes_no
-from mrag_eval.models import AuxModel, Parsed, generate_parsed
+from mrag_eval.models import AuxModel, Parsed, generate_parsed, summed
 from mrag_eval.prompts import Conversation, load_template
 from mrag_eval.report.files._sample import Sample
 
@@ -59,12 +59,13 @@ class PairLabels:
 
     ``labels``: a pair's relevance, and its viewpoint if the question is about a territory (else ""). ``failed``: pair
     -> why there is no label, or no viewpoint beside a relevance that stands. ``asked`` counts questions put to the
-    model.
+    model, ``seats`` what came back from it.
     """
 
     labels: Mapping[Pair, Label]
     failed: Mapping[Pair, str]
     asked: int
+    seats: Mapping[str, Any] = field(default_factory=dict)
 
 
 def documents_of(samples: Sequence[Sample]) -> list[Shown]:
@@ -100,15 +101,16 @@ def annotate(shown: Sequence[Shown], model: AuxModel | Annotator, *, few_shot: b
     pairs = {document.pair: document for document in shown}
     first = list(pairs.values())
     failed: dict[Pair, str] = {}
-    relevance = _ask(model, first, "relevance", lambda _: _read_yes_no, few_shot, failed)
+    seats: dict[str, Any] = {}
+    relevance = _ask(model, first, "relevance", lambda _: _read_yes_no, few_shot, failed, seats)
     irrelevant = [pairs[pair] for pair, value in relevance.items() if not value]
     labels = {document.pair: Label(False, NOT_RELEVANT if document.claimants else "") for document in irrelevant}
     relevant = [pairs[pair] for pair, value in relevance.items() if value]
     labels |= {document.pair: Label(True, "") for document in relevant if not document.claimants}
     second = [document for document in relevant if document.claimants]
-    views = _ask(model, second, "viewpoint", lambda d: _viewpoint_reader(d.claimants), few_shot, failed)
+    views = _ask(model, second, "viewpoint", lambda d: _viewpoint_reader(d.claimants), few_shot, failed, seats)
     labels |= {document.pair: Label(True, views.get(document.pair, "")) for document in second}
-    return PairLabels(labels, failed, len(first) + len(second))
+    return PairLabels(labels, failed, len(first) + len(second), summed([seats]))
 
 
 def _ask(
@@ -118,6 +120,7 @@ def _ask(
     reader: Callable[[Shown], Callable[[str], Parsed[Any]]],
     few_shot: bool,
     failed: dict[Pair, str],
+    seats: dict[str, Any],
 ) -> dict[Pair, Any]:
     template = load_template(stage, role="annotate")
     conversations: list[Conversation] = []
@@ -128,6 +131,7 @@ def _ask(
         conversations.append([{"role": "system", "content": system}, {"role": "user", "content": user}])
     seat = model.seat(f"annotate {stage}", prompts={stage: template.sha256}) if isinstance(model, AuxModel) else model
     answered = generate_parsed(seat, conversations, [reader(d) for d in documents])
+    seats |= {seat.role: seat.take()} if isinstance(model, AuxModel) else {}
     out = {}
     for document, answer in zip(documents, answered, strict=True):
         if answer.value is None:

@@ -11,6 +11,7 @@ from mrag_eval.config import (
     CORRECT,
     GROUNDED,
     JUDGES,
+    OWN,
     SUFFICIENCY,
     GroundedByPanel,
     Judge,
@@ -41,7 +42,6 @@ from mrag_eval.report.files._samples import config_beside, read_samples, result_
 from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import (
     NO_CORRECT,
-    OWN,
     JudgedRecord,
     Missing,
     PanelTable,
@@ -62,18 +62,25 @@ T = TypeVar("T")
 _Part = Literal["sufficiency", "grounded"] | None
 # The prompt of the run need not be here.
 _AS_READ = Rules(form=Missing("answers are taken as the run read them"))
-# Records of what decides the metrics of claims, by their keys.
-_OF_CLAIMS = tuple(f"{OWN}{name}" for name in GROUNDED)
 
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A re-judged sample file: its path, its settings, the scores with the panel's table, and the judged metrics."""
+    """A re-judged sample file.
+
+    Attributes:
+        path: the file.
+        block: its settings.
+        scores: the scores with the panel's table.
+        metrics: the judged metrics.
+        seats: what came back from the panel, beside what did in the run.
+    """
 
     path: Path
     block: Judge
     scores: TaskScores
     metrics: tuple[str, ...]
+    seats: Mapping[str, Any]
 
     @property
     def about(self) -> str:
@@ -152,12 +159,11 @@ def judge_answers(
         if before is not None:
             # verdicts on claims that were given after the run stay
             recorded["grounded"] = (before.measurement.setting.get("judge") or {}).get("grounded")
-            kept = {key: who for key, who in before.measurement.instrument.items() if key in _OF_CLAIMS}
-            measured = measured.adding("instrument", kept)
-        by: Mapping[str, Any] = next((who for key in _OF_CLAIMS if (who := measured.instrument.get(key))), {})
-        crossed = {f"{OWN}{name}": {**by, "right": right} for name in names if name in GROUNDED}
+            measured = measured.with_support(before.measurement.support)
+        crossed = [name for name in names if name in GROUNDED]
+        claims = {**measured.support, **({"right": {right: crossed}} if crossed else {})}
         others = _of_other_votes([sample.record for sample in done])
-        _join(run, path, judged_run, done, _measured(measured, recorded, block, panel, others, crossed))
+        _join(run, path, judged_run, _measured(measured, recorded, block, panel, others).with_support(claims))
     return judged_run
 
 
@@ -195,7 +201,7 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
         else:
             measured = measured.adding("instrument", {JUDGES: panel.identities})
         by = support_by([*known, *names], claims_by(panel, block))
-        _join(run, path, judged_run, done, measured.adding("instrument", by).with_blocks({"judge": told}))
+        _join(run, path, judged_run, measured.with_blocks({"judge": told}).with_support(by))
     return judged_run
 
 
@@ -271,19 +277,15 @@ def _run_of(path: Path, out: Path) -> tuple[ResultFile | None, LaterVerdicts | N
     return run, LaterVerdicts.of(run.path, task)
 
 
-def _join(run: ResultFile, path: Path, done: Rejudged, samples: Sequence[Sample], measured: Measurement) -> None:
-    """Make the verdicts in ``samples`` part of a run, and what came back from the judges who gave them."""
-    if seats := summed(sample.record.seats for sample in samples):
-        measured = measured.adding("outcome", {"seats": seats})
+def _join(run: ResultFile, path: Path, done: Rejudged, measured: Measurement) -> None:
+    """Make verdicts part of a run, and what came back from the judges who gave them."""
+    if done.seats:
+        measured = measured.adding("outcome", {"seats": done.seats})
     LaterVerdicts(done.scores, sha256_file(done.path), measured).write(run.path, task_of(path))
 
 
 def _settings(
-    path: Path,
-    changes: Mapping[str, Any],
-    part: _Part = None,
-    *,
-    dry_run: bool = False,
+    path: Path, changes: Mapping[str, Any], part: _Part = None, *, dry_run: bool = False
 ) -> tuple[TaskConfig, Judge, Panel]:
     """Return the run's configuration, its judge block with the changes, and the panel of that block.
 
@@ -337,22 +339,17 @@ def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
 
 
 def _measured(
-    record: Measurement,
-    told: Mapping[str, Any],
-    block: Judge,
-    panel: Panel,
-    others: Sequence[str],
-    crossed: Mapping[str, Any],
+    record: Measurement, told: Mapping[str, Any], block: Judge, panel: Panel, others: Sequence[str]
 ) -> Measurement:
     """Return what the scores of a run measure with the verdicts of a panel on its answers.
 
     ``told`` is the judge block that says how they were given, by ``block``. ``others`` are the metrics that keep the
-    run's own judges, ``crossed`` those of claims that also follow the verdicts, with what decides them.
+    run's own judges.
     """
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
     texts = {**(record.setting.get("texts") or {}), "judge": text}
     before = record.votes
-    record = record.adding("instrument", {**crossed, JUDGES: panel.identities})
+    record = record.adding("instrument", {JUDGES: panel.identities})
     record = record.with_blocks({"judge": told, "texts": texts})
     kept = [] if content_key(record.votes) == content_key(before) else others
     return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
@@ -369,7 +366,7 @@ def _written(
 ) -> Rejudged:
     seed = config.retrieval.get("seed", 0)
     scores = summarize([sample.record for sample in samples], seed, evaluated)
-    done = Rejudged(out, block, scores, metrics)
+    done = Rejudged(out, block, scores, metrics, summed(sample.record.seats for sample in samples))
     if dry_run:
         return done
     if done.silent and len(done.silent) == len(done.panel.judges):

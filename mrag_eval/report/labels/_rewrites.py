@@ -19,7 +19,7 @@ import numpy as np
 
 from mrag_eval.core import TracedQuestion, columns, score_text
 from mrag_eval.datasets import read_table
-from mrag_eval.models import AuxModel, Parsed, generate_parsed, get, parse_json
+from mrag_eval.models import AuxModel, Parsed, came_back_line, generate_parsed, get, parse_json, summed
 from mrag_eval.platform import (
     ConfigError,
     Count,
@@ -60,10 +60,11 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class RewriteLabels:
-    """Labels. ``types``: pair -> its type; ``failed``: pair -> why it has no type."""
+    """Labels. ``types``: pair -> its type; ``failed``: pair -> why it has none; ``seats``: what came back."""
 
     types: Mapping[Pair, str] = field(default_factory=dict)
     failed: Mapping[Pair, str] = field(default_factory=dict)
+    seats: Mapping[str, Any] = field(default_factory=dict)
 
 
 def rewrites_of(records: Sequence[TracedQuestion]) -> list[Rewrite]:
@@ -114,7 +115,7 @@ def label_rewrites(pairs: Sequence[Pair], model: AuxModel | Annotator) -> Rewrit
     failed = {
         pair: answer.reason or "no label" for pair, answer in zip(asked, answered, strict=True) if answer.value is None
     }
-    return RewriteLabels(types, failed)
+    return RewriteLabels(types, failed, summed([{seat.role: seat.take()}]) if isinstance(model, AuxModel) else {})
 
 
 def read_type(reply: str) -> Parsed[str]:
@@ -287,7 +288,7 @@ def rewrites_report(
         client.check()
     theirs = [pair for given in labelled.values() for pair in given]
     labels = label_rewrites([*(rewrite.pair for rewrite in found), *theirs], client)
-    report |= _labelled(found, labels)
+    report |= {**_labelled(found, labels), "seats": labels.seats}
     if labelled:
         report["agreement"] = with_model(labelled, labels)
     return report
@@ -311,7 +312,7 @@ def shown_report(report: Mapping[str, Any]) -> str:
     if "final" in report:
         lines += ["people, final labels", *_share_lines(report["final"])]
     if "shares" in report:
-        lines += ["model", *_share_lines(report)]
+        lines += ["model", *_share_lines(report), *([f"  {came_back_line(told)}"] if (told := report["seats"]) else [])]
     for found in [*report.get("people", ()), *report.get("agreement", ())]:
         lines += _agreement_lines(found)
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrag_eval.config import Measurement
 from mrag_eval.core import score_text
-from mrag_eval.models import AuxModel, get
+from mrag_eval.models import AuxModel, came_back_line, get, summed
 from mrag_eval.platform import ConfigError, DataError, number_of
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
@@ -84,9 +84,13 @@ def annotate_files(
     ]
 
 
-def _record_beside(file: Path) -> Measurement | None:
+def _record_beside(file: Path, came_back: Mapping[str, Any]) -> Measurement | None:
+    """Return the record of a run, with what came back from the model that labels among its outcome."""
     results = result_beside(file)
-    return None if results is None else results.measurement(task_of(file))
+    record = None if results is None else results.measurement(task_of(file))
+    if record is None or not came_back:
+        return record
+    return record.adding("outcome", {"seats": summed([record.outcome.get("seats") or {}, came_back])})
 
 
 def _annotate_file(
@@ -120,7 +124,7 @@ def _annotate_file(
                 by=name,
                 prompts=prompts,
                 pairs=_pairs(shown, found, people),
-                measurement=_record_beside(file),
+                measurement=_record_beside(file, found.seats),
             ),
         )
     report: dict[str, Any] = {
@@ -135,6 +139,7 @@ def _annotate_file(
         "labelled": len(found.labels),
         "asked": found.asked,
         "failed": dict(Counter(found.failed.values())),
+        "seats": found.seats,
         "relevant": relevance_shares(shown, found.labels),
     }
     if people is not None:
@@ -177,6 +182,7 @@ def _lines(report: Mapping[str, Any]) -> list[str]:
     if report["rows_without"]:
         out.append(f"documents  none in {report['rows_without']:,} of {number_of(report['rows'], 'row')}")
     out += [f"failed     {n:,} ({reason})" for reason, n in report["failed"].items()]
+    out += [f"came back  {came_back_line(report['seats'])}"] if report["seats"] else []
     overall, by_rank = report["relevant"]["overall"], report["relevant"]["by_rank"]
     relevant = score_text(overall["value"], overall["low"], overall["high"])
     out.append(f"relevant   {relevant}" + (f", n = {overall['n']:,}" if overall["n"] else ""))

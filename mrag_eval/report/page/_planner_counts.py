@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from mrag_eval.core import AgentUsage
-from mrag_eval.platform import to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._points import Point, shares
@@ -19,21 +17,17 @@ class PlannerCounts:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.models: dict[str, str] = {}
         self.chosen: Counter[tuple[int, str, str]] = Counter()
         self.shown: Counter[tuple[str, str]] = Counter()
         self.found: Counter[tuple[int, str]] = Counter()
         self.verdicts: Counter[tuple[int, str]] = Counter()
         self.critic: dict[tuple[int, str], list[int]] = defaultdict(list)
-        self.cost: dict[str, AgentUsage] = defaultdict(AgentUsage)
 
     def add(self, leaf: Leaf, sample: Sample) -> None:
         """Count one row; rows without a trace are skipped."""
         trace = sample.trace
         if trace is None:
             return
-        agent = leaf.result.config.agent
-        self.models |= {role: str(agent.get(role) or "") for role in ("planner", "critic")}
         source = sample.source_language
         for each in trace.rounds:
             for code in each.languages:
@@ -43,8 +37,6 @@ class PlannerCounts:
                     self.found[each.round, "kept" if hit.valid else "discarded"] += 1
                     for name, score in hit.critic.by_criterion().items() if hit.critic is not None else ():
                         self.critic[each.round, name].append(score)
-            for role, usage in each.usage.items():
-                self.cost[role] += usage
             if each.enough_documents is not None:
                 self.verdicts[each.round, "enough" if each.enough_documents else "not enough"] += 1
             elif each.undecided is not None:
@@ -80,15 +72,3 @@ class PlannerCounts:
                 base | {"round": r, "verdict": what, "n": n} for (r, what), n in sorted(self.verdicts.items())
             ],
         }
-
-    def cost_points(self) -> list[Point]:
-        """Return the cost of each of the agents."""
-        return [
-            {
-                "task": self.name,
-                "about": f"agents: {role}",
-                "model": self.models.get(role, self.models["planner"]),
-                **to_json(cost),
-            }
-            for role, cost in self.cost.items()
-        ]

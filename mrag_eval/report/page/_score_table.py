@@ -136,7 +136,7 @@ def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[str]:
         counts = dict(block.get("answered_by") or {})
         if number := counts.pop(UNKNOWN_MODEL, 0):
             yield f"{leaf.run}, {leaf.label}: {number:,} replies of the run by a model that is not known (--use_cache)"
-        if others := answered_by_others(str(block.get("asked")), counts):
+        if others := answered_by_others(str(leaf.result.config.evaluated), counts):
             yield f"{leaf.run}, {leaf.label}: answered by {others}"
 
 

@@ -57,7 +57,11 @@ def unlike(
     """Return how a run differs from its task as shipped with ``changes``, as texts, and what it says of other data."""
     found = deviations(record, changes=changes)
     if record is not None:
-        found += _undeclared(record)
+        found += [
+            Differs(role, key, value, None)
+            for key, (role, value) in record.flat(["data"]).items()
+            if not is_named(key, _OF_THE_ROWS) and harmless(key) is None
+        ]
     return said([one for one in found if not is_named(one.key, ignoring)])
 
 
@@ -75,15 +79,6 @@ def _allowed(wanted: Any) -> Sequence[Any]:
 def unlike_shipped(leaf: LeafResult, ignoring: Sequence[str] = ()) -> list[str]:
     """Return how a run of any task differs from the package's; empty for a task of the user's own, which has none."""
     return [] if shipped(leaf.task) is None else unlike(leaf.measurement, ignoring)
-
-
-def _undeclared(record: Measurement) -> list[Differs]:
-    """Return what a run says of its data beyond its rows: a task as shipped says nothing of it."""
-    return [
-        Differs(role, key, value, None)
-        for key, (role, value) in record.flat(["data"]).items()
-        if not is_named(key, _OF_THE_ROWS) and harmless(key) is None
-    ]
 
 
 def source_of(differs: Iterable[str], source: str = "this run", leaves: Iterable[LeafResult] = ()) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from mrag_eval.core import CUT_OFF
 from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger, Reply
@@ -15,7 +14,7 @@ from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Finding, value_text
 
 # Keys of the outcome that are empty unless the requests were sent by this package.
-_OF_OUR_TRANSPORT = ("host", "answered_by", "finish_reasons", "outcomes")
+_OF_OUR_TRANSPORT = ("answered_by", "finish_reasons", "outcomes")
 # Keys of the outcome that are a task's own; the others are the run's.
 _OF_A_TASK = ("not_judged", "seats")
 
@@ -84,29 +83,17 @@ def _against_arguments(leaf: LeafResult) -> Iterator[Finding]:
     compared: dict[str, tuple[Any, Any]] = {
         f"metadata.{key}": (str(metadata[key]), args[key]) for key in args if key in metadata
     }
-    if outcome and leaf.config.transport == ANSWERED_BY_US:
-        compared |= _of_our_transport(outcome, args)
-    elif outcome:
+    if outcome and leaf.config.transport != ANSWERED_BY_US:
         unnamed = {UNKNOWN_MODEL} == {*(outcome.get("answered_by") or ())}
         keys = [key for key in _OF_OUR_TRANSPORT if not (unnamed and key == "answered_by")]
         compared |= {f"outcome.{key}": (outcome.get(key) or None, None) for key in keys}
         compared["outcome.ledger"] = outcome.get("ledger"), Ledger().as_dict()
         if leaf.config.transport != LOCAL_TRANSPORT:
-            compared["subject.transport"] = leaf.config.transport, f"not ours ({outcome.get('asked')})"
+            compared["subject.transport"] = leaf.config.transport, f"not ours ({subject.get('model')})"
     for key, (one, other) in compared.items():
         if one != other:
             text = f"{key} is {value_text(one)}, {value_text(other)} by the rest of the results"
             yield Finding(leaf.task, "fault", text)
-
-
-def _of_our_transport(block: Mapping[str, Any], args: Mapping[str, str]) -> dict[str, tuple[Any, Any]]:
-    """Return the recorded model and host with those of the model's arguments, where these name them."""
-    model, address = args.get("model") or args.get("pretrained"), args.get("base_url")
-    host = urlsplit(address or "").netloc.rpartition("@")[2]
-    return {
-        **({"outcome.asked": (block.get("asked"), model)} if model else {}),
-        **({"outcome.host": (block.get("host"), host)} if host else {}),
-    }
 
 
 def _counts(found: Any) -> Mapping[str, int]:

@@ -14,9 +14,11 @@ from typing import Any
 
 from mrag_eval.config import (
     DETECTORS,
+    GROUNDED,
     JUDGES,
     RELEASED,
     SUFFICIENCY,
+    SUPPORT,
     asked_of,
     by_block,
     is_named,
@@ -34,7 +36,7 @@ from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Differing, Finding, Kind, differing, value_text
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord, support_by, words_of
+from mrag_eval.scoring import RowRecord, words_of
 
 # Stands for a model that nothing else in a run describes.
 _ANY = "a model"
@@ -304,7 +306,7 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
         **_detector(here, found),
         # in the version of the run, which another machine may lack
         **{key: found.get(key) or version for key, version in words_of(leaf.config.metrics).items()},
-        **{key: found.get(key) or _ANY for key in support_by(leaf.config.metrics, {})},
+        **({SUPPORT: found.get(SUPPORT) or _ANY} if {*GROUNDED} & {*leaf.config.metrics} else {}),
         # where other files are here, what they decide is not computed again
         **({"languages": found["languages"]} if found.get("languages") else {}),
     }

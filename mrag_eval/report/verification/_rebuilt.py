@@ -121,11 +121,7 @@ def _rules(here: TaskHere, asked: Sequence[str]) -> Rules:
 
 
 def _with_recorded(
-    here: TaskHere,
-    made: RowRecord,
-    sample: Sample,
-    rules: Rules,
-    controls: Mapping[str, ControlRecord] | Missing,
+    here: TaskHere, made: RowRecord, sample: Sample, rules: Rules, controls: Mapping[str, ControlRecord] | Missing
 ) -> RowRecord:
     """Return a record with what is recorded of all that is missing here."""
     before = sample.record

@@ -211,11 +211,7 @@ UNCHECKED = (
         lambda run: run.votes.compared < run.votes.cast,
         ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),
     ),
-    Unchecked(
-        "that the replies of judges are theirs",
-        lambda run: bool(run.votes.cast),
-        ("votes.*.reply",),
-    ),
+    Unchecked("that the replies of judges are theirs", lambda run: bool(run.votes.cast), ("votes.*.reply",)),
     Unchecked(
         "relevance labels of judges, of translated answers, and of texts that are not here",
         lambda run: run.has("relevance") and (run.asks_judges or not run.again.labels_repeated),

@@ -310,11 +310,7 @@ class Coral:
     # ---------------------------------------------------------------- asking
 
     def _ask(
-        self,
-        seat: Seat,
-        conversations: Sequence[Conversation],
-        parsers: Sequence[Parser[T]],
-        round: int | None = None,
+        self, seat: Seat, conversations: Sequence[Conversation], parsers: Sequence[Parser[T]], round: int | None = None
     ) -> list[tuple[Answered[T], AgentUsage]]:
         if not conversations:
             return []

@@ -48,10 +48,7 @@ def find_trace(places: Sequence[Path], row: str, task: str | None = None) -> Tra
     if not found:
         there = f"; tasks there: {', '.join(sorted(tasks))}" if tasks else ""
         where = ", ".join(map(str, places))
-        raise DataError(
-            f"no trace of row '{row}'{f' of task {task}' if task else ''} in {where}{there}",
-            _NEXT,
-        )
+        raise DataError(f"no trace of row '{row}'{f' of task {task}' if task else ''} in {where}{there}", _NEXT)
     if len(found) > 1:
         raise DataError(f"row '{row}' has traces in several tasks: {', '.join(sorted(found))}", "name one with --task")
     return next(iter(found.values()))
@@ -95,8 +92,7 @@ def _records(path: Path) -> Iterator[TracedQuestion]:
                 record = with_names_of_one_line(json_value(line, lax="all"))
             except JsonFault as err:
                 raise DataError(
-                    f"{path}, line {number}: not JSON ({err.reason})",
-                    "run the task again with --log_samples",
+                    f"{path}, line {number}: not JSON ({err.reason})", "run the task again with --log_samples"
                 ) from None
             if not isinstance(record, dict):
                 continue

@@ -42,13 +42,7 @@ class WrittenTask:
 
 
 def retrieve_into(
-    folder: RunFolder,
-    task: str,
-    supply: TaskRows,
-    ids: Sequence[str],
-    *,
-    overwrite: bool = False,
-    batch: int = BATCH,
+    folder: RunFolder, task: str, supply: TaskRows, ids: Sequence[str], *, overwrite: bool = False, batch: int = BATCH
 ) -> WrittenTask:
     """Retrieve for the rows ``ids`` of a task that the folder does not hold yet, or holds with a failed stage.
 

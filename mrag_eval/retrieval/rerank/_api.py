@@ -72,10 +72,7 @@ class ApiReranker:
         return out
 
     def arriving(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        failed: dict[int, str] | None = None,
+        self, queries: Sequence[str], passages: Sequence[Sequence[str]], failed: dict[int, str] | None = None
     ) -> Iterator[tuple[int, int, list[float]]]:
         """Yield ``(row, position of the first, scores)`` of some passages of a row at a time, as they arrive.
 

@@ -157,9 +157,7 @@ def _by_pair(
 
 
 def _scored(
-    reranker: Reranker,
-    rows: Mapping[tuple[str, ...], Mapping[str, str]],
-    errors: dict[tuple[str, ...], str],
+    reranker: Reranker, rows: Mapping[tuple[str, ...], Mapping[str, str]], errors: dict[tuple[str, ...], str]
 ) -> Iterator[dict[str, float]]:
     """Yield the scores of texts by their keys, as they are made; the first part of a row's own key is its query.
 

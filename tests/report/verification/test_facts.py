@@ -23,8 +23,6 @@ Forged = Callable[[str], Run]
 OURS = ("scores", "provenance", "measurement")
 # What may have one value in two places, by a part of both keys, with the reason.
 COINCIDENCES = {
-    "prompts": "a text of the task's settings, and the prompt of the seat that asks with it",
-    "texts": "the same",
     "schema_version": "each record states the version of its own schema",
     "judges": "two seats may have one model and one way of decoding; votes are counted by model",
     "place": "where something was read, because a setting says so; two files may hold the same",

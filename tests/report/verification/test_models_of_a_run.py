@@ -177,8 +177,6 @@ BLOCKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda b: b["ledger"].update(failures={"server": 4, "timeout": 1}),
         "outcome.ledger.failures.timeout is 1, 0 by the rows",
     ),
-    "another model": (lambda b: b.update(asked="gpt-5"), "outcome.asked is gpt-5, m by the rest of the results"),
-    "another host": (lambda b: b.update(host="api.openai.com"), "outcome.host is api.openai.com, 127.0.0.1:"),
     "too many answers": (
         lambda b: b.update(answered_by={"m-2026": 19}), "outcome.answered_by counts 19 replies to 18 requests"
     ),
@@ -241,7 +239,7 @@ def test_a_model_that_was_not_asked_by_us_has_no_counts(key: str, forged: Forged
 
 # name: (path in the results, value, beginning of the fault)
 REPEATED = {
-    "argument": (("config", "model_args", "model"), "gpt-5", "asked: outcome.asked is m, gpt-5 by the rest"),
+    "argument": (("config", "model_args", "model"), "gpt-5", "asked, asked_de: model_name is m, gpt-5 by the rest"),
     "name": (("model_name",), "gpt-5", "asked, asked_de: model_name is gpt-5, m by the rest"),
     "folder": (("model_name_sanitized",), "gpt-5", "asked, asked_de: model_name_sanitized is gpt-5, m by the rest"),
     "source": (("model_source",), "hf", "asked, asked_de: model_source is hf, local-chat-completions by the rest"),

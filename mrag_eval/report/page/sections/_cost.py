@@ -15,11 +15,11 @@ _COUNTED = ("calls", "cached", "retries", "failures", "tokens_in", "tokens_out",
 
 
 def cost_points(data: PageData) -> list[Point]:
-    """Return the cost of the models in every task's results, then that of the agents."""
-    out = [point for leaf in data.leaves for point in _of_task(leaf)]
-    out += [point for planner in data.planners.values() for point in planner.cost_points()]
+    """Return the cost of the models in every task's results."""
     return [
-        {key: round(value, 1) if isinstance(value, float) else value for key, value in point.items()} for point in out
+        {key: round(value, 1) if isinstance(value, float) else value for key, value in point.items()}
+        for leaf in data.leaves
+        for point in _of_task(leaf)
     ]
 
 
@@ -36,7 +36,9 @@ def _of_task(leaf: Leaf) -> list[Point]:
     translation = scores.translation
     if translation is not None and translation.cost is not None:
         out.append(_cost(leaf, "translating", translation.translator, translation.cost))
-    return out
+    about = {"task": leaf.label, "about": "all replies, kept ones among them"}
+    seats = (leaf.result.config.outcome.get("seats") or {}).items()
+    return [*out, *({**about, "model": seat, **came_back, "failures": None} for seat, came_back in seats)]
 
 
 def _cost(leaf: Leaf, about: str, model: str, cost: Mapping[str, Any]) -> Point:
