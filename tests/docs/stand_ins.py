@@ -71,7 +71,7 @@ def mrag_eval_command(arguments: Sequence[str]) -> int:
         main(words)
     except SystemExit as end:
         # replies of stand-ins hold no verdict, so that no row may have its main metric: 1, where 2 is any other fault
-        if end.code != 1 or words[0] not in ("run", "judge"):
+        if end.code != 1 or words[0] not in ("run", "judge") or "DOCS_STRICT" in os.environ:
             raise
     return 0
 
@@ -119,7 +119,10 @@ def _evaluation(arguments: Sequence[str]) -> list[str]:
     if "--limit" not in words:
         words += ["--limit", os.environ.get("DOCS_LIMIT", "2")]
     said = " ".join(words)
-    for item in () if _own_territories(said) or _configured() else _data_of(_after(words, "--tasks") or ""):
+    for item in () if _own_territories(said) else _data_of(_after(words, "--tasks") or ""):
+        # the config file names the data; of a strict reader, also what the stand-ins lack
+        if _configured() and ("data" in item or "DOCS_STRICT" not in os.environ):
+            continue
         if item.startswith("{") or (item.partition("=")[0] not in said and '"path"' not in said):
             words += ["--metadata", item.replace("{}", os.environ["DOCS_COPIES"])]
     return words
