@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -29,11 +28,6 @@ class _Look:
     rows: tuple[Rows, ...]
     share: float
 
-    @cached_property
-    def steps(self) -> list[Step]:
-        """Return the languages that stand out at the largest level there is, in order."""
-        return peel(self.rows)
-
     @property
     def least(self) -> float:
         """Return about the smallest distance of a language from the others that is named in four of five."""
@@ -43,9 +37,10 @@ class _Look:
         values, count = self.rows[0].values, len(self.rows[0].names)
         return quantiles * float(values.std() / np.sqrt(len(values) / count * (1 - 1 / count)))
 
-    def shown(self, level: float) -> list[Step]:
-        """Return the languages that stand out at a level of the kind."""
-        return confirmed(self.rows, self.steps, level * self.share)
+    def shown(self, level: float, known: Collection[str]) -> list[Step]:
+        """Return the languages that stand out at a level of the kind, those aside that are ``known``."""
+        rows = [one.without(known) if known else one for one in self.rows]
+        return confirmed(rows, peel(rows), level * self.share)
 
 
 class Languages:
@@ -75,8 +70,12 @@ class Languages:
     def say(self, level: float) -> list[Finding]:
         """Return the languages that are behind the others at a level, and those that are ahead."""
         claims: dict[int, dict[str, list[tuple[_Look, Step]]]] = {-1: {}, 1: {}}
+        whole: list[tuple[_Look, Step]] = []
         for look in self.looks:
-            for step in look.shown(level):
+            # a language that is named over all benchmarks is set aside in each, where the others would be behind it
+            known = {step.language for one, step in whole if look.seen[0] in one.seen}
+            for step in look.shown(level, known):
+                whole += [(look, step)] if len(look.seen) > 1 else []
                 claims[step.side].setdefault(step.language, []).append((look, step))
         return [self._said(side, own, level) for side, own in claims.items() if own]
 

@@ -59,17 +59,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that runs show.
+    """One thing that runs show: the figures and words of its sentence, and the ``subjects`` that it is about.
 
-    Attributes:
-        kind: the question that it answers, one of :func:`sentences`.
-        template: its sentence, one of :func:`sentences`.
-        numbers: the figures of the sentence.
-        words: the other parts of the sentence.
-        subjects: the systems, languages or settings that it is about.
-        test: the test behind it; empty if it only describes.
-        rows: what its rows have in common: tasks, and a language or pair.
-        command: what shows more.
+    ``kind`` is the question that it answers, ``template`` its sentence (:func:`sentences`), ``test`` the test behind it
+    (empty if it only describes), ``rows`` what its rows have in common, and ``command`` shows more.
     """
 
     kind: str

@@ -61,6 +61,12 @@ class Rows:
         same = bool(len(kept) and shared.mean() > 0.5)
         return cls(means, np.array(names, dtype=object), groups, same, sorted({*names}))
 
+    def without(self, languages: Iterable[str]) -> Rows:
+        """Return the rows of the other languages."""
+        kept = ~np.isin(self.languages, [*languages])
+        names = sorted({*self.languages[kept]})
+        return Rows(self.values[kept], self.languages[kept], self.groups[kept], self.same, names)
+
 
 def tail_p(observed: float, draws: Array, least: float = 0.0) -> float:
     """Return (1 + hits) / (1 + draws); where fewer than a hundred draws are as extreme, the tail fitted to the largest.
