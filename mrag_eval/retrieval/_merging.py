@@ -64,16 +64,17 @@ def depth_of_lists(merge: str, depth: int) -> int:
     return max(depth, _DEPTH) if merge in _NORMALISED else depth
 
 
-def of_versions(lists: Sequence[list[Hit]], depth: int, *, by_score: bool) -> list[Hit]:
-    """Return the lists of one query's versions as one list.
+def of_versions(lists: Sequence[list[Hit]], depth: int, *, by_score: bool, text: str) -> list[Hit]:
+    """Return the lists of one query's versions as one list; ties by its ``text``.
 
     Lists are merged by score (a passage counts with its highest one) if scores compare, else by reciprocal rank.
     """
-    from mrag_eval.retrievers import merge_by_score, reciprocal_rank_fusion
+    from mrag_eval.retrievers import merge_by_score, query_turn, reciprocal_rank_fusion
 
     if len(lists) == 1:
         return lists[0]
-    return merge_by_score(lists, depth) if by_score else reciprocal_rank_fusion(lists, depth)
+    turn = query_turn(text)
+    return merge_by_score(lists, depth, turn) if by_score else reciprocal_rank_fusion(lists, depth, turn=turn)
 
 
 def merged(
@@ -94,14 +95,15 @@ def merged(
 
     turn = retrievers.query_turn(text, seed)
     if merge == "score":
-        return retrievers.merge_by_score(list(by_language.values()), n)
+        return retrievers.merge_by_score(list(by_language.values()), n, turn)
     if merge in CENTERED:
         assert centered is not None
         by_center = retrievers.merge_by_score(centered.values(), n, turn)
         if merge == "centered":
             return by_center
-        by_score = retrievers.merge_by_score(by_language.values(), max(n, sum(map(len, by_language.values()))))
-        return retrievers.merge_by_turns([by_score, by_center, retrievers.merge_by_zscore(by_language, n, turn)], n)
+        by_score = retrievers.merge_by_score(by_language.values(), max(n, sum(map(len, by_language.values()))), turn)
+        by_zscore = retrievers.merge_by_zscore(by_language, n, turn)
+        return retrievers.merge_by_turns([by_score, by_center, by_zscore], n, turn)
     if merge == "rrf":
         return retrievers.reciprocal_rank_fusion(list(by_language.values()), n, turn=turn)
     if merge == "zscore":
@@ -113,4 +115,4 @@ def merged(
     else:
         held = sizes.documents if merge == "quota_documents" else sizes.counts
         quotas = retrievers.share_quotas({lang: held[lang] for lang in by_language}, n, turn)
-    return retrievers.merge_by_quota(by_language, quotas, n)
+    return retrievers.merge_by_quota(by_language, quotas, n, turn)

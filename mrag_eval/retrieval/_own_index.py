@@ -297,10 +297,10 @@ class OwnIndex:
                 row[0] if len(row) == 1 else over_languages(row, depth, how, text)
                 for row, text in zip(lists, plan.texts, strict=True)
             ]
-            ranking = of_versions(whole, depth, by_score=by_score)
+            ranking = of_versions(whole, depth, by_score=by_score, text=plan.text)
             return _searched(ranking, ranking[:k])
         deep = depth_of_lists(merge, depth)
-        parts = [of_versions(part, deep, by_score=by_score) for part in zip(*lists, strict=True)]
+        parts = [of_versions(part, deep, by_score=by_score, text=plan.text) for part in zip(*lists, strict=True)]
         return _searched(*(over_languages(parts, n, merge, plan.text) for n in (depth, k)))
 
     def _answers(self, asked: Sequence[_Asked], use_cache: bool) -> dict[_Asked, list[Hit] | Failure]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
-_FORMAT = 1
+_FORMAT = 2
 # queries embedded at a time, and those that one of several processes takes on
 _BATCH, _CLAIMED = 64, 512
 # Reasons for which an endpoint that is up refuses a text.
@@ -252,7 +252,8 @@ def _search(
     if merge == "score":
         with Wait(waiting):
             whole = iter(index.search(queries, depth, **scope))
-        rankings = [of_versions([next(whole) for _ in each], depth, by_score=index.merges_by_score) for each in texts]
+        by_score = index.merges_by_score
+        rankings = [of_versions([next(whole) for _ in each], depth, by_score=by_score, text=each[0]) for each in texts]
         return [_entry(hits, hits[:k]) for hits in rankings]
     deep = depth_of_lists(merge, depth)
     with Wait(waiting):
@@ -261,13 +262,13 @@ def _search(
     out, first = [], 0
     for versions in texts:
         lists = [next(found) for _ in versions]
-        by_language = {lang: _of_versions(index, lists, lang, deep) for lang in lists[0]}
+        by_language = {lang: _of_versions(index, lists, lang, deep, versions[0]) for lang in lists[0]}
         centered = None
         if means is not None:
             for number, one in enumerate(lists, first):
                 for lang, hits in one.items():
                     one[lang] = [replace(hit, score=hit.score - float(offsets[lang][number])) for hit in hits]
-            centered = {lang: _of_versions(index, lists, lang, deep) for lang in lists[0]}
+            centered = {lang: _of_versions(index, lists, lang, deep, versions[0]) for lang in lists[0]}
         first += len(versions)
         out.append(
             _entry(*(merged(merge, by_language, n, index, retrieval.seed, versions[0], centered) for n in (depth, k)))
@@ -275,8 +276,8 @@ def _search(
     return out
 
 
-def _of_versions(index: Index, lists: Sequence[dict[str, list[Hit]]], lang: str, depth: int) -> list[Hit]:
-    return of_versions([one[lang] for one in lists], depth, by_score=index.merges_by_score)
+def _of_versions(index: Index, lists: Sequence[dict[str, list[Hit]]], lang: str, depth: int, text: str) -> list[Hit]:
+    return of_versions([one[lang] for one in lists], depth, by_score=index.merges_by_score, text=text)
 
 
 def _entry(ranking: Sequence[Hit], passages: Sequence[Hit]) -> dict[str, Any]:

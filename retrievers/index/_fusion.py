@@ -8,13 +8,14 @@ from dataclasses import replace
 
 from mrag_eval.core import Hit
 from mrag_eval.platform import ConfigError, content_key
+from mrag_eval.retrievers.shards._ordering import place_among_equals
 
 # Moments of a language count this many values of the mean of all beside its own: those of a few say little.
 SHRINKAGE = 3
 
 
 def query_turn(text: str, seed: int = 0) -> int:
-    """Return the number that decides which language is first among equals for a query: a hash of seed and text."""
+    """Return the number that decides the order of languages among equals for a query: a hash of seed and text."""
     return int(content_key(seed, text)[:16], 16)
 
 
@@ -25,11 +26,10 @@ def _key(hit: Hit) -> tuple[float, str]:
 def _best(hits: Iterable[Hit], k: int, turn: int | None = None) -> list[Hit]:
     """Return the ``k`` best hits by score, ranked from 1.
 
-    Ties: with a ``turn``, by language in order of code, starting at the turn; then by passage id.
+    Ties: with a ``turn``, by a hash of turn and language; then by passage id.
     """
     found = list(hits)
-    languages = sorted({hit.lang for hit in found})
-    places = {lang: 0 if turn is None else (at - turn) % len(languages) for at, lang in enumerate(languages)}
+    places = {lang: 0 if turn is None else place_among_equals(lang, turn) for lang in {hit.lang for hit in found}}
     found.sort(key=lambda hit: (-hit.score, places[hit.lang], hit.id))
     return [replace(hit, rank=rank) for rank, hit in enumerate(found[:k], start=1)]
 
@@ -43,8 +43,9 @@ def merge_by_score(lists: Iterable[Sequence[Hit]], k: int, turn: int | None = No
     """Return the ``k`` best hits of all lists by score; a passage in several lists counts once, with its best score.
 
     Ties: score descending, then passage id ascending; with a ``turn`` (:func:`query_turn`) by language before the id,
-    in order of code, starting at the turn. Ranks are renumbered from 1. Only meaningful where scores are comparable:
-    inner products of one embedder are, lexical scores of separate indexes are not.
+    in an order that is another for each turn and favours none, nor one of any two. Ranks are renumbered from 1. Only
+    meaningful where scores are comparable: inner products of one embedder are, lexical scores of separate indexes are
+    not.
     """
     _check_k(k)
     best: dict[str, Hit] = {}
@@ -80,13 +81,15 @@ def reciprocal_rank_fusion(lists: Iterable[Sequence[Hit]], k: int, c: int = 60, 
     return _best(fused, k, turn)
 
 
-def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int) -> list[Hit]:
+def merge_by_quota(
+    lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mapping[str, int], k: int, turn: int | None = None
+) -> list[Hit]:
     """Return ``quotas[language]`` hits from each language's list, ``k`` in total.
 
     Places that a language cannot fill, or that ``quotas`` leaves open, go to the other languages one at a time, in
-    rounds, largest quota first, ties by language code. The result is ordered by score, then id; quota lists have no
-    single ranking, so rank measures over them are undefined. Raises ConfigError for a negative
-    quota or quotas that add up to more than ``k``.
+    rounds, largest quota first; ties of quotas and of scores as in :func:`merge_by_score`. Quota lists have no single
+    ranking, so rank measures over them are undefined. Raises ConfigError for a negative quota or quotas that add up to
+    more than ``k``.
     """
     _check_k(k)
     negative = sorted(language for language, quota in quotas.items() if quota < 0)
@@ -97,7 +100,8 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
     total = sum(quotas.values())
     if total > k:
         raise ConfigError(f"quotas add up to {total}, more than k = {k}", "equal_quotas(languages, k) divides k")
-    languages = sorted(lists_by_language, key=lambda language: (-quotas.get(language, 0), language))
+    place = {lang: 0 if turn is None else place_among_equals(lang, turn) for lang in lists_by_language}
+    languages = sorted(lists_by_language, key=lambda language: (-quotas.get(language, 0), place[language], language))
     waiting = {language: sorted(lists_by_language[language], key=_key) for language in languages}
     places = dict.fromkeys(languages, 0)
     chosen: dict[str, Hit] = {}
@@ -126,7 +130,7 @@ def merge_by_quota(lists_by_language: Mapping[str, Sequence[Hit]], quotas: Mappi
                 filled = True
         if not filled:
             break
-    return _best(chosen.values(), k)
+    return _best(chosen.values(), k, turn)
 
 
 def equal_quotas(languages: Iterable[str], k: int, seed: int = 0) -> dict[str, int]:
@@ -196,12 +200,12 @@ def merge_by_zscore(lists_by_language: Mapping[str, Sequence[Hit]], k: int, turn
     return _normalised(lists_by_language, k, zscores, turn)
 
 
-def merge_by_turns(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
+def merge_by_turns(rankings: Sequence[Sequence[Hit]], k: int, turn: int | None = None) -> list[Hit]:
     """Return ``k`` hits: the first place of the first ranking, then a place of each of the others in turn.
 
     The first ranking holds every hit. Each of the others gives its best one that is not taken yet; one that has none
-    left is passed over. The hits are ordered by their score in the first ranking, then id: a set, which has no single
-    ranking, as with quotas.
+    left is passed over. The hits are ordered by their score in the first ranking, ties as in :func:`merge_by_score`: a
+    set, which has no single ranking, as with quotas.
     """
     _check_k(k)
     first, *others = rankings
@@ -214,7 +218,7 @@ def merge_by_turns(rankings: Sequence[Sequence[Hit]], k: int) -> list[Hit]:
         if found is not None:
             chosen[found] = held[found]
             waiting.append(ranking)
-    return _best(chosen.values(), k)
+    return _best(chosen.values(), k, turn)
 
 
 def merge_by_rank_share(

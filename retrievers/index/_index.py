@@ -49,7 +49,8 @@ class Index:
 
     ``kind`` is ``dense`` (inner products of one embedder), ``bm25``, ``hybrid`` (both, by reciprocal rank fusion) or
     ``sparse`` (inner products of learned sparse vectors; a hit shares at least one term with its query). Files are
-    opened on first use. Hits are ordered by score, descending, then passage id, ascending, everywhere.
+    opened on first use. Hits are ordered by score, descending, then, of several languages, by a hash of query and
+    language, then by passage id, ascending, everywhere.
     """
 
     _means: LanguageMeans | None = None
@@ -260,21 +261,20 @@ class Index:
     ) -> tuple[Scores, Rows]:
         if self.kind == "hybrid":
             depth = max(k, FUSION_DEPTH)
-            _, dense = self._merge(self._dense_lists(depth, scopes, rows, vectors), len(queries), depth)
+            places = self._places(queries)
+            _, dense = self._merge(self._dense_lists(depth, scopes, rows, vectors), len(queries), depth, places)
             lexical = self._lexical_lists(queries, depth, scopes, rows)
             if self.manifest.joint:
-                by_score = self._merge(lexical, len(queries), depth)
+                by_score = self._merge(lexical, len(queries), depth, places)
                 lexical = {"joint": (np.arange(len(queries)), *by_score)}
             ranked = [(None, dense), *((p, r) for p, _, r in lexical.values())]
-            return fuse_reciprocal(len(queries), ranked, k, self._store.ids, self._places(queries))
+            return fuse_reciprocal(len(queries), ranked, k, self._store.ids, places)
         return self._merge(self._lists(queries, k, scopes, rows, vectors), len(queries), k, self._places(queries))
 
-    def _places(self, queries: Sequence[str]) -> Callable[[Rows], Rows] | None:
-        """Return a function for the order of languages where hits of several tie at every rank."""
-        if self.merges_by_score:
-            return None
-        turns = np.array([query_turn(query) for query in queries], dtype=np.uint64)
-        return lambda rows: language_places(self._store.language_numbers(rows), turns)
+    def _places(self, queries: Sequence[str]) -> Callable[[Rows], Rows]:
+        """Return a function for the order of languages where hits of several tie."""
+        turns, codes = list(map(query_turn, queries)), sorted(self.counts)
+        return lambda rows: language_places(self._store.language_numbers(rows), turns, codes)
 
     def _lists(
         self,
@@ -311,9 +311,7 @@ class Index:
             asked = sparse_query_vectors(self.sparse_encoder, queries)
         return self._shards.lexical_lists(asked, k, scopes, rows)
 
-    def _merge(
-        self, lists: Lists, count: int, k: int, places_of: Callable[[Rows], Rows] | None = None
-    ) -> tuple[Scores, Rows]:
+    def _merge(self, lists: Lists, count: int, k: int, places_of: Callable[[Rows], Rows]) -> tuple[Scores, Rows]:
         if len(lists) == 1:
             ((positions, scores, rows),) = lists.values()
             if len(positions) == count:
@@ -331,5 +329,4 @@ class Index:
                 scores = np.where(several, reciprocal_ranks(rows), scores)
             all_scores[positions, columns] = scores
             all_rows[positions, columns] = rows
-        first = None if places_of is None else places_of(all_rows)
-        return top_k(all_scores, all_rows, k, self._store.ids, first)
+        return top_k(all_scores, all_rows, k, self._store.ids, places_of(all_rows))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from mrag_eval.platform import content_key
+
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 IdsOf = Callable[[Rows], list[str]]
@@ -54,21 +56,22 @@ def top_k_line(scores: NDArray[np.floating], rows: Rows, k: int, ids_of: IdsOf) 
     return best_scores[0], best_rows[0]
 
 
-def language_places(languages: Rows, turns: NDArray[np.uint64]) -> Rows:
-    """Return the place of every candidate's language among those of its line, in order, starting at the line's turn.
+def place_among_equals(lang: str, turn: int) -> int:
+    """Return the place of a language among those that tie, for a query's turn.
 
-    ``languages`` (queries × candidates) holds numbers of languages in order of code, -1 where there is no candidate.
+    A hash: whichever languages tie, each is first equally often. A turned order of codes would favour those behind a
+    gap.
     """
-    lines = np.arange(len(languages))[:, None]
-    present = np.zeros((len(languages), int(languages.max(initial=-1)) + 2), dtype=bool)
-    # -1 is the last column
-    present[lines, languages] = True
-    present[:, -1] = False
-    count = np.maximum(present.sum(axis=1), 1)
-    at = np.cumsum(present, axis=1) - 1
-    turned = (turns % count.astype(np.uint64)).astype(np.int64)
-    places: Rows = (at[lines, languages] - turned[:, None]) % count[:, None]
-    return places
+    return int(content_key(turn, lang)[:15], 16)
+
+
+def language_places(languages: Rows, turns: Sequence[int], codes: Sequence[str]) -> Rows:
+    """Return the place of every candidate's language among equals, for the turn of its line.
+
+    ``languages`` (queries × candidates) holds positions in ``codes``, -1 where there is no candidate.
+    """
+    places = np.array([[place_among_equals(code, turn) for code in codes] for turn in turns], dtype=np.int64)
+    return np.take_along_axis(places, languages, axis=1)
 
 
 def reciprocal_ranks(rows: Rows) -> Scores:

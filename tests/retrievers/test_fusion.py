@@ -55,11 +55,13 @@ def test_reciprocal_rank() -> None:
     assert [hit.rank for hit in merged] == [1, 2, 3]
 
 
-def test_ties_between_languages_start_with_the_turn() -> None:
+def test_ties_between_languages_are_in_the_order_of_the_turn() -> None:
     lists = {lang: hits((f"{lang}1", 3.0), (f"{lang}2", 2.0), lang=lang) for lang in ("ar", "en", "ko")}
     counts = dict.fromkeys(lists, 9)
-    # 4 mod 3 = 1: English, Korean, Arabic at every rank
-    expected = ["en1", "ko1", "ar1", "en2", "ko2"]
+    # one order of languages at every rank, whatever ties
+    first, second, third = (hit.lang for hit in merge_by_score([hits((x, 1.0), lang=x) for x in lists], 3, 4))
+    assert {first, second, third} == {*lists}
+    expected = [f"{first}1", f"{second}1", f"{third}1", f"{first}2", f"{second}2"]
     for merged in (
         reciprocal_rank_fusion(lists.values(), 5, turn=4),
         merge_by_rank_share(lists, counts, 5, 4),
@@ -81,9 +83,34 @@ def test_a_turn_leaves_everything_but_ties_unchanged() -> None:
         assert merge_by_rank_share({"ar": lists[0], "en": lists[1]}, {"ar": 9, "en": 50}, 4, turn) == (
             merge_by_rank_share({"ar": lists[0], "en": lists[1]}, {"ar": 9, "en": 50}, 4)
         )
-    # a language without hits has no turn: the others lead equally often
-    leads = [reciprocal_rank_fusion([*lists, []], 1, turn=turn)[0].lang for turn in range(4)]
-    assert leads == ["ar", "en", "ar", "en"]
+
+
+@pytest.mark.parametrize("merge", ["score", "quota", "turns", "rrf", "zscore"])
+@pytest.mark.parametrize("tied", [("ar", "en"), ("ar", "ko"), ("en", "ko"), ("ar", "de", "ko")])
+def test_of_those_that_tie_each_is_first_equally_often(merge: str, tied: tuple[str, ...]) -> None:
+    # the others are there, and do not tie
+    lists = {
+        lang: hits((f"{lang}1", 1.0 if lang in tied else 1.0 - at / 9), lang=lang)
+        for at, lang in enumerate(("ar", "de", "en", "fi", "ko"), 1)
+    }
+    if merge in ("rrf", "zscore"):
+        # which tie at every rank
+        lists = {lang: found for lang, found in lists.items() if lang in tied}
+    leads: Counter[str] = Counter()
+    for number in range(600):
+        turn = query_turn(f"Frage {number}?", seed=3)
+        merged = {
+            "score": lambda turn=turn: merge_by_score(lists.values(), 5, turn),
+            "quota": lambda turn=turn: merge_by_quota(lists, equal_quotas(lists, 5, turn), 5, turn),
+            "turns": lambda turn=turn: merge_by_turns([merge_by_score(lists.values(), 5, turn)], 5, turn),
+            "rrf": lambda turn=turn: reciprocal_rank_fusion(lists.values(), 5, turn=turn),
+            "zscore": lambda turn=turn: merge_by_zscore(lists, 5, turn),
+        }[merge]()
+        leads[merged[0].lang] += 1
+    # the questions are fixed, so chance has decided already; five standard deviations are far
+    share = 1 / len(tied)
+    assert set(leads) == set(tied)
+    assert all(abs(n - 600 * share) < 5 * (600 * share * (1 - share)) ** 0.5 for n in leads.values()), leads
 
 
 @pytest.mark.parametrize("places", [1, 4])

@@ -136,18 +136,30 @@ def test_each_language_leads_ties_equally_often(make_index: MakeIndex) -> None:
         assert hits == reciprocal_rank_fusion(by_language.values(), 4, turn=query_turn(query))
 
 
-def test_fused_lists_start_ties_with_the_turn() -> None:
+def test_fused_lists_have_ties_in_the_order_of_the_turn() -> None:
     # rows 0 to 9 are of the first language, 10 to 19 of the second, 20 to 29 of the third, which has no hit
-    turns = np.array([0, 1, 2, 3], dtype=np.uint64)
-    first, second = np.array([[5, 3]] * 4), np.array([[15, 13]] * 4)
+    turns, codes = list(range(40)), ["ar", "en", "ko"]
+    first, second = np.array([[5, 3]] * 40), np.array([[15, 13]] * 40)
 
     def places(rows: Rows) -> Rows:
-        return language_places(np.where(rows < 0, -1, rows // 10), turns)
+        return language_places(np.where(rows < 0, -1, rows // 10), turns, codes)
 
-    _, rows = fuse_reciprocal(4, [(None, first), (None, second)], 4, lambda rows: [str(row) for row in rows], places)
-    assert rows.tolist() == [[5, 15, 3, 13], [15, 5, 13, 3]] * 2
-    # of the candidates 0, 2 and none: two languages
-    assert language_places(np.array([[0, 2, -1]] * 4), turns)[:, :2].tolist() == [[0, 1], [1, 0]] * 2
+    _, rows = fuse_reciprocal(40, [(None, first), (None, second)], 4, lambda rows: [str(row) for row in rows], places)
+    by_turn = [merge_by_score([[Hit(code, code, "", 1.0, 1)] for code in ("ar", "en")], 2, turn) for turn in turns]
+    assert rows.tolist() == [[5, 15, 3, 13] if one[0].lang == "ar" else [15, 5, 13, 3] for one in by_turn]
+    assert 8 <= sum(one[0].lang == "ar" for one in by_turn) <= 32
+
+
+def test_equal_vectors_of_several_languages_favour_none(make_index: MakeIndex) -> None:
+    languages = ["ar", "de", "en", "sw"]
+    index = make_index([Passage(f"{lang}-{n}", lang, f"bridge {n}") for lang in languages for n in range(9)])
+    queries = [f"bridge number {number}" for number in range(200)]
+    found = index.search(queries, 4)
+    leads = Counter(hits[0].lang for hits in found)
+    # 50 of 200 for each; a deviation is 6.1
+    assert all(25 <= leads[lang] <= 75 for lang in languages), leads
+    # fewer hits are the first of more
+    assert [[hit.id for hit in hits[:4]] for hits in index.search(queries, 9)] == [[h.id for h in x] for x in found]
 
 
 def test_a_joint_lexical_index_is_merged_by_score(make_index: MakeIndex, passages: list[Passage]) -> None:
@@ -155,7 +167,7 @@ def test_a_joint_lexical_index_is_merged_by_score(make_index: MakeIndex, passage
     assert index.merges_by_score
     queries = ["museum bridge Museum 旧桥 Brücke"]
     (lists,) = index.search_by_language(queries, 5)
-    assert index.search(queries, 5) == [merge_by_score(lists.values(), 5)]
+    assert index.search(queries, 5) == [merge_by_score(lists.values(), 5, query_turn(queries[0]))]
 
 
 def test_hybrid_in_one_language_fuses_both_lists(make_index: MakeIndex, passages: list[Passage]) -> None:
@@ -317,10 +329,11 @@ def test_template_syntax_passes_through(make_index: MakeIndex) -> None:
         assert (hit.text, hit.title) == (text, "{{ t }}")
 
 
-def test_ties_between_languages_go_by_id(make_index: MakeIndex, constant: Any) -> None:
+def test_ties_go_by_language_and_id(make_index: MakeIndex, constant: Any) -> None:
     corpus = [Passage(id=f"{9 - number}", lang=lang, text="t") for number, lang in enumerate(["en", "ko", "ar"] * 3)]
-    hits = make_index(corpus, embedder=constant).search(["q"], 5)[0]
-    assert ids(hits) == ["1", "2", "3", "4", "5"]
+    hits = make_index(corpus, embedder=constant).search(["q"], 9)[0]
+    in_order = {"en": ["3", "6", "9"], "ko": ["2", "5", "8"], "ar": ["1", "4", "7"]}
+    assert ids(hits) == [name for lang in dict.fromkeys(hit.lang for hit in hits) for name in in_order[lang]]
 
 
 def test_unicode_ids_and_texts_survive(make_index: MakeIndex) -> None:
