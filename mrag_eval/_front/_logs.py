@@ -104,7 +104,7 @@ class Log:
             return
         keys = ", ".join(map(str, self.columns.keys))[:200] or "none"
         first = next((row for _, row in self._raw() if UNREAD not in row), {})
-        nested = "" if self.at else next(iter(lists_in(first)), "")
+        nested = "" if self.at or self.asked else next(iter(lists_in(first)), "")
         raise DataError(
             f"{self.name}: no column is the question; its columns: {keys}",
             f"name the place of the rows: --rows {nested}" if nested else _NEXT,

@@ -252,8 +252,8 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
         if name in found.docs:
             raise DataError(
                 f"two rows have the id '{name}', the second is {where}",
-                "give each row its own id, or leave out all ids: a row without one has its number, from 0; the "
-                f"lines of one question are joined by --join {found.log.mapping.get('id', 'COLUMN')}",
+                "give each row its own id, or leave out all ids: a row without one has its number, from 0"
+                + ("" if found.log.asked else f"; the lines of one question: --join {found.log.mapping.get('id')}"),
             )
         try:
             if UNREAD in row:
@@ -291,7 +291,8 @@ def _doc(found: Survey, name: str, row: Mapping[str, Any], where: str, told: tup
             question |= {"query": "?", "lang": question.get("lang") or found.lang or "en"}
             question[UNSURE_LANGUAGE] = "the log has no question"
         if question.get("query") is None:
-            step = "the benchmark: --benchmark NAME" if found.benchmark is None else "its language: --lang CODE"
+            asks = found.benchmark is None and not found.log.asked
+            step = "the benchmark: --benchmark NAME" if asks else "its language: --lang CODE"
             raise DataError(f"{where}: it has no question", f"name its column, or {step}")
         found.counts["detected"] += is_told and found.lang is None
         doc = as_question(question, where)

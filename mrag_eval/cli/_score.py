@@ -18,7 +18,8 @@ _OF_THE_LOG = ("benchmark", "lang", "qrels", "run", "join", "max_unread", "relev
 
 
 @command(
-    "log output dry_run metrics columns rows join(COLUMN) max_unread benchmark(NAME) lang qrels(FILE) relevant_from "
+    "log output dry_run metrics columns rows join(COLUMN) max_unread benchmark(NAME) metadata lang qrels(FILE) "
+    "relevant_from "
     "run(FILE) corpus(FILE) answer thinking(OPEN CLOSE) breakdown grounded(MODEL) model task seed hash_texts",
     "mrag_eval._front:score",
 )
@@ -30,6 +31,7 @@ def score(
     metrics: str | None = None,
     columns: list[str] | None = None,
     rows: str = "",
+    metadata: list[str] | None = None,
     breakdown: list[str] | None = None,
     model: str | None = None,
     **settings: Any,
@@ -51,10 +53,13 @@ def score(
             reference, id, lang, turns, relevant_ids, context_ids, context_scores, context_langs, error, and
             contexts.text, .id, .lang, .title, .score, .doc_id. May be repeated.
         rows (PATH): Where the rows are in the file, such as results.*.output.
+        metadata (KEY=VALUE,...): What --benchmark needs to be read, such as data.language=de,data.path=FOLDER.
         breakdown (COLUMN): Break scores down by a column, or a path. May be repeated.
         model: The system's name in reports. The default is the file's.
     """
     from mrag_eval import _front
+    from mrag_eval.cli._plan import pairs_given
+    from mrag_eval.config import undotted
     from mrag_eval.platform import check_output
     from mrag_eval.report import finding_lines, findings_of, read_results
     from mrag_eval.scoring import panel_line
@@ -64,6 +69,11 @@ def score(
         raise typer.BadParameter("name the folder for results and samples, or --dry-run", param_hint="--output_path")
     if output is not None:
         check_output(output, "--output_path")
+    given = undotted(pairs_given("--metadata", metadata))
+    if given.keys() - {"data"} or (given and settings["benchmark"] is None):
+        raise typer.BadParameter("it has the keys data.KEY of --benchmark NAME", param_hint="--metadata")
+    if given:
+        settings["benchmark"] = {"benchmark": settings["benchmark"], **given["data"]}
     found = _front.read_log(
         log,
         columns=columns_given(columns),

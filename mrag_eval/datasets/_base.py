@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import Field, field_validator
 
@@ -122,6 +122,14 @@ def validate_block(model: type[BlockT], data: Mapping[str, Any]) -> BlockT:
 
     Raises ConfigError that names the key and the allowed keys or values.
     """
+    for key, known in model.model_fields.items():
+        if known.is_required() and key not in data and not data.keys() - model.model_fields.keys():
+            values = [str(value) for value in get_args(known.annotation) if isinstance(value, str)]
+            raise ConfigError(
+                f"data (benchmark '{data.get('benchmark')}'): '{key}' is missing"
+                + (f"; one of {', '.join(values)}" if values else ""),
+                f"name it: --metadata data.{key}={next(iter(values), 'VALUE')}",
+            )
     return validated(model, data, f"data (benchmark '{data.get('benchmark')}')", joint=": ")
 
 

@@ -78,7 +78,9 @@ class JsonlBlock(DataBlock):
 def load(block: JsonlBlock) -> Benchmark:
     """Load a user's own questions and documents; every fault names file, line and key."""
     if block.path is None:
-        raise ConfigError("data (benchmark 'jsonl'): 'path' is missing", "path: the JSON Lines file of your questions")
+        raise ConfigError(
+            "data (benchmark 'jsonl'): 'path' is missing", "name your questions: --metadata data.path=FILE"
+        )
     path = _file(block.path, "path")
     language = None if block.language is None else normalize_language(block.language)
     seen: dict[str, str] = {}

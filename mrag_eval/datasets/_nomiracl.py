@@ -149,7 +149,7 @@ def _doc(
         given_passages=tuple(GivenPassage(p, block.language, "", doc_id=p, is_gold=g) for p, g in grades.items()),
         relevant_langs=(block.language,),
         relevant_ids=tuple(p for p, gold in grades.items() if gold),
-        extra={"subset": subset, ANSWERABLE: subset == "relevant"},
+        extra={"question_id": name, "subset": subset, ANSWERABLE: subset == "relevant"},
     )
 
 

@@ -28,6 +28,7 @@ _PLACE, _ONLY, _INNER, _MAYBE = range(4)
 _VERDICTS = {str(word).lower() for word in _TABLE["verdicts"]}
 
 
+@lru_cache(maxsize=4096)
 def plain_name(key: str) -> str:
     """Return a name without case, spaces, "_" and "-"."""
     return "".join(part for part in str(key).lower() if part not in " _-")

@@ -8,10 +8,12 @@ from typing import Any, get_args
 
 import pytest
 
+from mrag_eval import score
+from mrag_eval._front import read_log
 from mrag_eval.core import ANSWERABLE
-from mrag_eval.datasets import Benchmark, load_benchmark
+from mrag_eval.datasets import LOADERS, Benchmark, load_benchmark
 from mrag_eval.datasets._nomiracl import _FOLDERS, BENCHMARK, Language
-from mrag_eval.platform import DataError
+from mrag_eval.platform import ConfigError, DataError
 from tests.worlds import nomiracl
 
 
@@ -96,3 +98,30 @@ def test_a_copy_without_the_language_names_the_folder(tmp_path: Path) -> None:
 def test_every_language_has_a_folder() -> None:
     assert tuple(_FOLDERS) == get_args(Language) == BENCHMARK.languages
     assert len({*_FOLDERS.values()}) == 18
+
+
+def test_published_replies_join_by_the_ids_of_questions(tmp_path: Path) -> None:
+    folder = nomiracl.write(tmp_path)
+    said = {"relevant": "Yes, answer is present.", "non_relevant": "I don't know."}
+    rows = [
+        {"query_id": name, "docids": [*grades], "prompt": "Read ...", "results": {"m": said[subset], "other": "Yes"}}
+        for subset, found in nomiracl.JUDGED.items()
+        for name, grades in found.items()
+    ]
+    block = {"benchmark": "nomiracl", "path": str(folder), "language": "de"}
+    survey = read_log(rows, benchmark=block, columns={"answer": "results.m"}, lang="de")
+    assert survey.counts["joined"] == len({doc.id for doc in load(folder).docs})
+    results = score(rows, "nomiracl_accuracy", benchmark=block, columns={"answer": "results.m"}, lang="de")
+    whole = results.frame[(results.frame.dimension == "") & (results.frame.metric == "nomiracl_accuracy")].iloc[0]
+    assert (whole.value, whole.n) == (1.0, len(rows))
+
+
+@pytest.mark.parametrize("name", [name for name in LOADERS if name != "jsonl"])
+def test_a_key_that_a_block_needs_is_asked_for_by_option(name: str) -> None:
+    needed = [key for key, field in LOADERS[name].block.model_fields.items() if field.is_required()]
+    for key in needed:
+        if key != "benchmark":
+            with pytest.raises(ConfigError, match=f"'{key}' is missing") as caught:
+                load_benchmark({"benchmark": name})
+            assert str(caught.value.next_step).startswith(f"name it: --metadata data.{key}=")
+            return

@@ -97,7 +97,8 @@ def test_every_score_is_that_of_the_run_it_names(towns: tuple[Path, Path], tmp_p
             [found.path.parent], [found.path.parent], metrics=["shown@k"], pairs={one: other}, differs=["all"]
         ).differences[:1]
         assert (alone.difference, alone.low, alone.high) == (tested.difference, tested.low, tested.high)
-        assert alone.p_adjusted <= tested.p_adjusted
+        # each is a float of its own family
+        assert alone.p_adjusted <= tested.p_adjusted + 1e-12
     assert len(found.tests) == 6
     again = mrag_eval.retrieve("balanced_bm25_k4", include=found.tasks)
     hits = found.frame.set_index("strategy").value["balanced_bm25_k4"]
@@ -120,17 +121,17 @@ def test_equal_strategies_have_no_winner(towns: tuple[Path, Path]) -> None:
 def test_a_cheaper_strategy_that_is_not_shown_to_be_worse_is_good_enough(
     world: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = strategies(world / "questions.jsonl", world / "corpus.jsonl", vary=lexical("all", k=[2, 1]))
+    found = strategies(world / "questions.jsonl", world / "corpus.jsonl", vary=lexical("all", k=[4, 1]))
     frame = found.frame.set_index("strategy")
-    assert frame.value["all_bm25_k1"] < frame.value["all_bm25_k2"]
-    assert frame.tokens["all_bm25_k1"] < frame.tokens["all_bm25_k2"]
+    assert frame.value["all_bm25_k1"] < frame.value["all_bm25_k4"]
+    assert frame.tokens["all_bm25_k1"] < frame.tokens["all_bm25_k4"]
     # of five groups of questions all may differ: 2 / 2^5 > .05
     assert found.sentences[1] == (
-        "no winner: too few questions to tell all_bm25_k2 from all_bm25_k1; no difference at all would be seen"
+        "no winner: too few questions to tell all_bm25_k4 from all_bm25_k1; no difference at all would be seen"
     )
     monkeypatch.setattr(_strategy_verdict, "COARSE", inf)
     assert found.good_enough[0].name == "all_bm25_k1"
-    assert found.sentences[1].startswith("no winner: all_bm25_k1 is cheaper than all_bm25_k2 and is good enough: ")
+    assert found.sentences[1].startswith("no winner: all_bm25_k1 is cheaper than all_bm25_k4 and is good enough: ")
     assert found.sentences[1].endswith("is no significant difference (p = 1.000); no difference at all would be seen")
 
 

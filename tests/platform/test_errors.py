@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from lm_eval._cli.harness import HarnessCLI
 
 import mrag_eval
+from mrag_eval.cli import app
 from mrag_eval.platform import ConfigError, CorpusError, DataError, MetricError, MragError, missing_extra, suggesting
 from mrag_eval.platform import _errors as errors
 
@@ -171,3 +176,46 @@ def test_benchmark_blocks_name_keys_and_values() -> None:
         with pytest.raises(ConfigError) as caught:
             validate_data(data)
         assert caught.value.next_step or "did you mean" in caught.value.message
+
+
+def options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the options of a parser of the harness and of its commands."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from options(inner)
+
+
+# Options of other programs, in the commands that messages give for them.
+_OF_OTHERS = re.compile(r"\b(pip install|hf download|ray start|milvus-lite server)\b.*")
+
+
+def test_every_option_that_a_message_names_exists(modules: Mapping[str, ast.Module]) -> None:
+    def known(command: Any) -> Iterator[str]:
+        yield from (option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts))
+        for inner in getattr(command, "commands", {}).values():
+            yield from known(inner)
+
+    there = {"--help", "--debug", "--version", *known(typer.main.get_command(app)), *options(HarnessCLI()._parser)}
+    named: dict[str, str] = {}
+    for place, tree in modules.items():
+        described = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr)
+        }
+        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+            elif (
+                isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in {*described, *inner}
+            ):
+                text = node.value
+            else:
+                continue
+            for option in re.findall(r"(?<![\w/-])--[a-z][a-z_-]*[a-z]\b", _OF_OTHERS.sub("", text)):
+                named.setdefault(option, f"{place}, line {node.lineno}")
+    assert len(named) > 60
+    assert {option: place for option, place in named.items() if option not in there} == {}

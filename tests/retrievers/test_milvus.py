@@ -113,7 +113,9 @@ def test_learned_sparse_vectors_are_loaded_too(tmp_path: Path, place: MilvusPlac
         assert [(hit.id, hit.score) for hit in ours] == [(hit.id, pytest.approx(hit.score, rel=2e-6)) for hit in theirs]
 
 
-def test_ties_are_broken_by_language_and_id_however_many_there_are(make_index: MakeIndex, constant: Any, place: MilvusPlace) -> None:
+def test_ties_are_broken_by_language_and_id_however_many_there_are(
+    make_index: MakeIndex, constant: Any, place: MilvusPlace
+) -> None:
     order = np.random.default_rng(0).permutation(60).tolist()
     tied = [Passage(f"p{number:02}", "en" if number % 2 else "de", f"text {number}") for number in order]
     there = load_into_milvus(make_index(tied, embedder=constant), place)
