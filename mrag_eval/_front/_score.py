@@ -42,7 +42,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Claim, Failure, Hit, ModelReply, Ranked, Retrieved, Vote
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Vote
 from mrag_eval.platform import ConfigError, Count, DataError, Natural, RunFiles, Wait, content_key, uncollected
 from mrag_eval.systems import LogReading, hits_of, in_own_terms, text_hash
 
@@ -288,7 +288,10 @@ class _Lines:
                 if record.answer is not None and record.answer.text is not None:
                     record = replace(record, answer=replace(record.answer, text=_hash(record.answer.text)))
                 if record.grounding is not None:
-                    claims = tuple(replace(claim, votes=_hashed_votes(claim)) for claim in record.grounding.claims)
+                    claims = tuple(
+                        replace(claim, votes={seat: _unwritten(vote) for seat, vote in claim.votes.items()})
+                        for claim in record.grounding.claims
+                    )
                     record = replace(record, grounding=replace(record.grounding, claims=claims))
             self.records.append(record)
             yield self._line(record, doc, reply)
@@ -477,12 +480,8 @@ def _hash(text: str) -> str:
     return f"sha256:{text_hash(text)}" if text.strip() else text
 
 
-def _hashed_votes(claim: Claim) -> dict[str, Vote]:
-    """Return the votes on a claim with hashes in place of what judges wrote."""
-    return {
-        seat: replace(vote, justification=_hash(vote.justification), reply=vote.reply and _hash(vote.reply))
-        for seat, vote in claim.votes.items()
-    }
+def _unwritten(vote: Vote) -> Vote:
+    return replace(vote, justification=_hash(vote.justification), reply=vote.reply and _hash(vote.reply))
 
 
 def _hashed(doc: Mapping[str, Any], kept: Sequence[str]) -> dict[str, Any]:

@@ -76,7 +76,10 @@ def _run(args: Namespace, asked: dict[str, Any], samples: dict[str, list[int]] |
     args.tasks = wanted = expanded(_names(asked["tasks"]), manager.all_tasks)
     args.samples = samples
     _check_needs(wanted, manager, asked, given)
-    if not any(asked.get(flag) for flag in _STOCK_ONLY) and _all_in(wanted, manager):
+    known = set(manager.all_tasks)
+    # a wildcard may match built-in tasks too, so it counts as not ours
+    all_ours = all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
+    if not any(asked.get(flag) for flag in _STOCK_ONLY) and all_ours:
         _evaluate(args, manager, [*extra, *given], first, asked)
         return
     _refuse_faulty(wanted, manager, given)
@@ -214,12 +217,6 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
     merged = {**arguments, **pairs_of(asked.get("metadata"))}
     with blaming(folders):
         return task_manager(folders, merged)
-
-
-def _all_in(wanted: Sequence[str], manager: TaskManager) -> bool:
-    """Return whether all tasks are ours. A wildcard may match built-in tasks too, so it counts as not ours."""
-    known = set(manager.all_tasks)
-    return all(name in known or (name.endswith(".yaml") and Path(name).is_file()) for name in wanted)
 
 
 def _evaluate(

@@ -33,7 +33,6 @@ from mrag_eval.datasets._bordirlines_files import (
     Documents,
     Hits,
     Label,
-    PublishedLabels,
     bare_page,
     data_folder,
     names_of_document,
@@ -302,7 +301,8 @@ def _labels(
     for rows in hits.values():
         for row, listed in rows.items():
             for hit in listed:
-                label = _label_of(found, row, hit.passage.partition(":")[2])
+                names = names_of_document(hit.passage.partition(":")[2])
+                label = next((found.labels[row, name] for name in names if (row, name) in found.labels), None)
                 if label is not None:
                     out[row, hit.passage] = label
     notes.append(f"{len(out)} pairs of query and document have {block.annotations} labels")
@@ -311,11 +311,6 @@ def _labels(
     if found.unclear:
         notes.append(f"{found.unclear} relevant pairs have no majority for a viewpoint, and so none")
     return out
-
-
-def _label_of(found: PublishedLabels, row: str, document: str) -> Label | None:
-    names = names_of_document(document)
-    return next((found.labels[row, name] for name in names if (row, name) in found.labels), None)
 
 
 def _searchable(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -65,13 +65,8 @@ def passages_hash(passages: Iterable[Passage]) -> str:
 # a type's fields are asked for once per row
 @lru_cache(maxsize=16)
 def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
-    return tuple((each.name, _default(each)) for each in fields(kind))
-
-
-def _default(each: Field[Any]) -> Any:
-    if each.default_factory is not MISSING:
-        return each.default_factory()
-    return each.default
+    made = ((each, each.default_factory) for each in fields(kind))
+    return tuple((each.name, each.default if make is MISSING else make()) for each, make in made)
 
 
 def _filled(record: Any) -> dict[str, Any]:

@@ -127,13 +127,14 @@ def load(block: XlcostBlock) -> Benchmark:
     }
     if block.sample is not None:
         settings |= {"seed": block.seed, "sample": content_key(sorted(doc.id for doc in docs))}
+    fetched = block.path is None and block.corpus is None
     origin = Origin(
         _place(file, block.path is None, block.revision),
         settings,
         {_part(block): Part.of(loaded)},
         documents=None if passages is None else {block.domain: Part.of(passages.documents)},
         corpus={} if passages is None else {**passages.made, **drawn_corpus},
-        beside={} if passages is None else {"corpus": _place(passages.file, _fetched_corpus(block), block.revision)},
+        beside={} if passages is None else {"corpus": _place(passages.file, fetched, block.revision)},
     )
     return Benchmark("xlcost", docs, corpus, (*_notes(block, settings, passages), *notes), origin)
 
@@ -147,10 +148,6 @@ def _place(file: Path, fetched: bool, revision: str | None) -> dict[str, Any]:
         {"repository": REPOSITORY.id, "revision": revision or REPOSITORY.revision} if fetched else {"path": str(file)}
     )
     return {**where, "sha256": {file.name: sha256_file(file)}}
-
-
-def _fetched_corpus(block: XlcostBlock) -> bool:
-    return block.path is None and block.corpus is None
 
 
 def _imbalanced(

@@ -58,14 +58,12 @@ def as_shown(
     found = with_withheld(found, docs, retrieval, source)
     if translator is not None and (retrieval.documents_in != "none" or translates_given(docs)):
         found = with_translated_passages(found, docs, retrieval, translator)
-    return found if retrieval.shuffle is None else _shuffled(found, docs, retrieval.shuffle)
-
-
-def _shuffled(found: Sequence[Retrieved], docs: Sequence[RagDoc], seed: int) -> list[Retrieved]:
-    """Return the passages in another order; their ranks remain those of the search."""
+    if retrieval.shuffle is None:
+        return found
     out = []
     for row, doc in zip(found, docs, strict=True):
-        rng = np.random.default_rng(int(content_key("order", seed, doc.id)[:16], 16))
+        # another order; the ranks remain those of the search
+        rng = np.random.default_rng(int(content_key("order", retrieval.shuffle, doc.id)[:16], 16))
         out.append(replace(row, passages=tuple(row.passages[i] for i in rng.permutation(len(row.passages)))))
     return out
 

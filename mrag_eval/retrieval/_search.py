@@ -118,10 +118,6 @@ def _is_found(value: Any) -> bool:
     return named and all(isinstance(each.id, str) for each in kept) and all(map(is_finite, scores))
 
 
-def _are_counts(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(count) is int for count in value.values())
-
-
 def _is_vector(value: Any, dimension: int) -> bool:
     try:
         vector = _decoded(value)
@@ -140,7 +136,11 @@ def _searchable(
     scopes = {plan.languages: index.resolve(plan.languages) for plan in plans}
     sets = {plan.candidates for plan in plans if plan.candidates} if count_candidates else set()
     keys = {ids: content_key("candidates by language", index.manifest.content_hash, sorted(ids)) for ids in sets if ids}
-    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values(), _are_counts)) if store else {}
+
+    def are_counts(value: Any) -> bool:
+        return isinstance(value, dict) and all(type(count) is int for count in value.values())
+
+    known: dict[str, dict[str, int]] = dict(store.get_many(keys.values(), are_counts)) if store else {}
     new = [ids for ids, key in keys.items() if key not in known]
     fresh = {keys[ids]: counts for ids, counts in zip(new, index.counts_named(new), strict=True)} if new else {}
     if store and fresh:

@@ -74,7 +74,8 @@ def build_unlocked(corpus: Iterable[Passage | Document], target: Path, settings:
             model, record = _described(loading, device, cluster)
         check_wanted(settings.approximation, settings.kind, record.dim if record else 0)
         writer = IndexWriter(target, settings, record, model)
-        stream, share = _watched(corpus)
+        stream = counted(corpus, len(corpus)) if isinstance(corpus, Sized) else corpus
+        share = Share(lambda: stream.share_read) if isinstance(stream, Stream) else Share()
         total = len(corpus) if isinstance(corpus, Sized) and chunking.method == "none" else None
         name = settings.name or f"index {target.name}"
         shown = Progress(name, total, share, shown=settings.progress)
@@ -128,12 +129,3 @@ def _described(
     if commit:
         identity["revision"] = commit
     return model, EmbedderRecord(name=name, revision=revision, dim=dim, spec=identity)
-
-
-def _watched(corpus: Iterable[Passage | Document]) -> tuple[Iterable[Passage | Document], Share]:
-    """Return the corpus and the share of it that has been read."""
-    if isinstance(corpus, Sized):
-        corpus = counted(corpus, len(corpus))
-    if isinstance(corpus, Stream):
-        return corpus, Share(lambda: corpus.share_read)
-    return corpus, Share()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from mrag_eval.platform import DataError, JsonFault, json_value, lines_of
 from mrag_eval.retrievers.corpora._corpus import Document
@@ -55,15 +54,11 @@ def _document(line: str, where: str) -> Document:
         raise DataError(f"{where}: not JSON", "the file may be cut off: download it again") from None
     if not isinstance(record, Mapping):
         raise DataError(f"{where}: not a JSON object", "the file may be cut off: download it again")
-    page, title, paragraphs = record.get("wikipedia_id"), record.get("wikipedia_title"), _paragraphs(record)
-    if not isinstance(page, str | int) or not isinstance(title, str) or paragraphs is None:
+    page, title, found = record.get("wikipedia_id"), record.get("wikipedia_title"), record.get("text")
+    # a list, or, in the hub's copy, an object that holds one
+    paragraphs = found.get("paragraph") if isinstance(found, Mapping) else found
+    is_named = isinstance(page, str | int) and isinstance(title, str)
+    if not is_named or not isinstance(paragraphs, list) or not all(isinstance(part, str) for part in paragraphs):
         raise DataError(f"{where}: no wikipedia_id, wikipedia_title or text", f"a line of {FILE} has all three")
     kept = [text.strip().replace(_SECTION, "Section:") for text in paragraphs if _LIST_ITEM not in text]
-    return Document(str(page), "en", " ".join(kept), title)
-
-
-def _paragraphs(record: Mapping[str, Any]) -> list[str] | None:
-    """Return the paragraphs: a list, or, in the hub's copy, ``{"paragraph": [...]}``."""
-    text = record.get("text")
-    found = text.get("paragraph") if isinstance(text, Mapping) else text
-    return found if isinstance(found, list) and all(isinstance(part, str) for part in found) else None
+    return Document(str(page), "en", " ".join(kept), str(title))

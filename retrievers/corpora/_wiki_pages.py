@@ -55,7 +55,9 @@ def read_pages(path: Path, wiki: str, reading: Reading | None = None) -> Iterato
                 if event == "start":
                     continue
                 if _name(element) == "siteinfo":
-                    _check_wiki(path, element, wiki)
+                    if (found := _text(element, "dbname")) and found != wiki:
+                        what = f"{path} is a dump of '{found}', not of '{wiki}'"
+                        raise DataError(what, "name its language with --langs")
                     categories = _named(element, _CATEGORIES) | {"category"}
                     hidden = _named(element, _FILES, _CATEGORIES)
                 elif _name(element) == "page":
@@ -116,12 +118,6 @@ def _article(page: ElementTree.Element, hidden: frozenset[str], categories: froz
     if _text(revisions[-1], "model") not in ("", "wikitext") or not text.strip():
         return None
     return WikiPage(_text(page, "id"), _text(page, "title"), text, hidden, categories)
-
-
-def _check_wiki(path: Path, siteinfo: ElementTree.Element, wiki: str) -> None:
-    found = _text(siteinfo, "dbname")
-    if found and found != wiki:
-        raise DataError(f"{path} is a dump of '{found}', not of '{wiki}'", "name its language with --langs")
 
 
 def _named(siteinfo: ElementTree.Element, *keys: str) -> frozenset[str]:

@@ -77,16 +77,13 @@ def check_offsets(folder: Path, counts: dict[str, int]) -> None:
         ends = np.memmap(offsets_path(folder, lang), dtype="<i8", mode="r")
         size = text_path(folder, lang).stat().st_size
         sound = len(ends) == FIELDS * count and ends[0] >= 0 and ends[-1] == size
-        if not sound or not all(_ascending(ends[at : at + _CHECKED + 1]) for at in range(0, len(ends), _CHECKED)):
+        parts = (ends[at : at + _CHECKED + 1] for at in range(0, len(ends), _CHECKED))
+        if not sound or not all((part[1:] >= part[:-1]).all() for part in parts):
             name = offsets_path(folder, lang).relative_to(folder).as_posix()
             raise CorpusError(
                 f"index {folder}: file {name} is damaged (it does not match the passages)",
                 "rebuild it: mrag-eval index build --overwrite ...",
             )
-
-
-def _ascending(ends: NDArray[np.int64]) -> bool:
-    return bool((ends[1:] >= ends[:-1]).all())
 
 
 class _LanguageFile:

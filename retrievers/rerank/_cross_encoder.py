@@ -66,8 +66,9 @@ class CrossEncoderReranker:
         self._batch_size = batch_size
         self.max_length = min(max_length, _longest(self._model, max_length))
         identity = commit_of(getattr(self._model, "config", None)) or revision or folder_identity(Path(model))
-        # a template makes one text of the pair, which has no second part to cut
-        self._truncation = "longest_first" if _has_template(self._model) else "only_second"
+        # a language model's template makes one text of the pair, which has no second part to cut
+        has_template = any(type(module).__name__ == "LogitScore" for module in self._model)
+        self._truncation = "longest_first" if has_template else "only_second"
         self.revision = with_settings(identity, [self.max_length, self._truncation])
 
     def scores(self, queries: Sequence[str], passages: Sequence[Sequence[str]]) -> list[Scores]:
@@ -99,11 +100,6 @@ class CrossEncoderReranker:
         limit = min(self.max_length * 3 // 4, self.max_length - tokenizer.num_special_tokens_to_add(pair=True) - 1)
         known = cut_queries(tokenizer, queries, limit, f"reranker {self.name}", self.max_length)
         return [known[query] for query in queries]
-
-
-def _has_template(model: Any) -> bool:
-    """Return whether the model is a language model, which reads a pair through its chat template."""
-    return any(type(module).__name__ == "LogitScore" for module in model)
 
 
 def _longest(model: Any, otherwise: int) -> int:

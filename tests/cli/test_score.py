@@ -121,7 +121,7 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
         (["mine.json", "--dry-run", "--columns", "question=fragen"], "mine.json: no row has 'fragen'"),
         (["answers.jsonl", "--dry-run", "--metrics", "refsed"], "unknown metric 'refsed'; did you mean 'refused'"),
         (["answers.jsonl", "--dry-run", "--metrics", "judge_correct"], "'judge_correct' needs a model"),
-        (["answers.jsonl", "--dry-run", "--benchmark", "xrag"], "'setting' is missing; one of monolingual"),
+        (["answers.jsonl", "--dry-run", "--benchmark", "xrag"], "'setting' is missing; one of mono, multi"),
         (["answers.jsonl", "--dry-run", "--metadata", "data.language=de"], "it has the keys data.KEY of --benchmark"),
         (["answers.jsonl", "--dry-run", "--benchmark", "demo", "--metadata", "k=3"], "it has the keys data.KEY"),
         (["answers.jsonl", "--dry-run", "--benchmark", "dmo"], "unknown benchmark 'dmo'; did you mean 'demo'"),
