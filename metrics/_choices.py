@@ -163,7 +163,9 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon, cut_off: 
     if cut_off and len({mention.index for mention in mentions}) > 1:
         return
     yield _marked(text, mentions, n)
-    if _recites(text, mentions, n):
+    listed = [m.index for m in mentions if m.label and opens_line(text, m.start)]
+    # a reply that lists all options in their order, a line each, and rules out none
+    if n > 1 and listed == list(range(n)) and not any(m.out for m in mentions):
         return
     leading = _leading(text, mentions)
     other = None if leading is None or len(sentences) < 2 else sentences[-1].ends_on_other(leading)
@@ -252,12 +254,6 @@ def _leading(text: str, mentions: Sequence[Mention]) -> int | None:
     if any(m.joined and not m.out and m.index != first.index for m in mentions[1:2]):
         return SEVERAL
     return first.index
-
-
-def _recites(text: str, mentions: Sequence[Mention], n: int) -> bool:
-    """Return whether a reply lists all options in their order, a line each, and rules out none."""
-    listed = [m.index for m in mentions if m.label and opens_line(text, m.start)]
-    return n > 1 and listed == list(range(n)) and not any(m.out for m in mentions)
 
 
 def _marked(text: str, mentions: Sequence[Mention], n: int) -> int | None:

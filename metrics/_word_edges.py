@@ -87,11 +87,8 @@ def _places(text: str, answer: str) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=1024)
 def _pattern(answer: str) -> re.Pattern[str]:
     """Return a pattern with a group for each number of the answer, and optional spaces between Hangul and digits."""
-    return re.compile(" ?".join(map(_literal, _HANGUL_GAP.split(answer))))
-
-
-def _literal(text: str) -> str:
-    return f"({FORM.pattern})".join(map(re.escape, FORM.split(text)))
+    words = (f"({FORM.pattern})".join(map(re.escape, FORM.split(text))) for text in _HANGUL_GAP.split(answer))
+    return re.compile(" ?".join(words))
 
 
 def _met(found: re.Match[str] | None, answer: str) -> bool:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
 from mrag_eval.platform import DataError, HttpFault, beside, plain
-from mrag_eval.systems import OWN_KEYS, Columns, LogReading, completion_in, holds, in_own_terms, lists_in, value_at
+from mrag_eval.systems import (
+    OWN_KEYS,
+    Columns,
+    LogReading,
+    completion_in,
+    gathered,
+    holds,
+    in_own_terms,
+    lists_in,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -187,11 +197,14 @@ class Log:
             rows: Iterator[tuple[str, Any]] = ((f"rows[{i}]", row) for i, row in enumerate(self.source))
         else:
             rows = log_rows(self.source, self.name, at=self.at, tolerant=True)
+        named = (*self.named.values(), *self.kept, self.join)
         for where, row in rows:
             if isinstance(row, DataError):
                 row = {UNREAD: row}
             elif not isinstance(row, Mapping):
                 row = {UNREAD: DataError(f"{where}: expected a dictionary, got {type(row).__name__}", _ONE_EACH)}
+            else:
+                row = gathered(row, named)
             yield where, row
 
 

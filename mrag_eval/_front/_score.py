@@ -23,6 +23,7 @@ from mrag_eval._front._survey import (
     Survey,
     grounded_judge,
     measured_names,
+    passages_in,
     quotes_elsewhere,
     read_log,
 )
@@ -43,8 +44,8 @@ from mrag_eval.config import (
     validated,
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Vote
-from mrag_eval.platform import ConfigError, Count, DataError, Natural, RunFiles, Wait, content_key, uncollected
-from mrag_eval.systems import LogReading, hits_of, in_own_terms, text_hash
+from mrag_eval.platform import ConfigError, Count, Natural, RunFiles, Wait, content_key, uncollected
+from mrag_eval.systems import hits_of, text_hash
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -103,7 +104,8 @@ def score(
         task: The name of the rows in reports.
         model: the name of the system in reports.
         output: the folder for results and samples; a temporary one by default.
-        corpus: What the system searched: a JSON Lines file of passages, or an index.
+        corpus: What the system searched: a JSON Lines file of passages, or an index. Contexts that are ids alone have
+            its texts.
         seed: Random seed of the resampling for intervals.
         columns: part (``question``, ``answer``, ``contexts``, ``contexts.text`` ...) -> where it is in a row, for those
             that are not found by their names, or that two columns may be.
@@ -145,6 +147,7 @@ def score(
             join=join,
             max_unread=max_unread,
             relevant_from=relevant_from,
+            corpus=corpus,
         )
         for head, text in unread_lines(found):
             log.warning("%s: %s %s", found.log.name, head, text)
@@ -456,24 +459,10 @@ def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
 
 
-# Passages under any names, not our own alone.
-_OF_ANY = LogReading({"contexts": ("passages",)}, named={"contexts": "passages"})
-
-
 def _named_in(path: Path) -> Iterator[Hit]:
-    """Yield the passages of a file, with what names them and without their texts, in the terms of any shape's contexts.
-
-    Raises DataError naming the line of one without an id.
-    """
-    from mrag_eval.datasets import log_rows
-
-    for where, row in log_rows(path, str(path)):
-        held = in_own_terms({"passages": [row]}, _OF_ANY, where)["passages"]
-        named = [{key: part for key, part in item.items() if key != "text"} for item in held if "id" in item]
-        if not named:
-            raise DataError(f"{where}: it has no id", 'e.g. {"id": "p1", "doc_id": "d1", "lang": "en", "text": "..."}')
-        (hits,) = hits_of([(where, "", named)])
-        yield from hits or ()
+    """Yield the passages of a file, with what names them and without their texts."""
+    for where, item in passages_in(path):
+        yield from hits_of([(where, "", [{key: part for key, part in item.items() if key != "text"}])])[0] or ()
 
 
 def _hash(text: str) -> str:

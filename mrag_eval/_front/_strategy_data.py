@@ -31,7 +31,10 @@ class OwnData:
         """Write ``questions.jsonl`` and ``documents.jsonl`` below a folder; return the ``data`` block of a task."""
         texts = {
             "path": "".join(map(_line_of_question, self.questions)),
-            "corpus": "".join(map(_line_of_passage, self.passages)),
+            # the text begins with its title already
+            "corpus": "".join(
+                _line((key, getattr(one, key)) for key in ("id", "lang", "text", "doc_id")) for one in self.passages
+            ),
         }
         # a process reads a file once
         place = (folder / "data" / content_key(texts)[:12]).absolute()
@@ -139,12 +142,6 @@ def _line_of_question(doc: RagDoc) -> str:
         **{key: doc.extra[key] for key in (LANG_BY, UNSURE_LANGUAGE) if key in doc.extra},
     }
     return _line((key, value) for key, value in row.items() if value)
-
-
-def _line_of_passage(passage: Passage) -> str:
-    # the text begins with its title already
-    keys = ("id", "lang", "text", "doc_id")
-    return _line((key, getattr(passage, key)) for key in keys)
 
 
 def _line(items: Iterable[tuple[str, Any]]) -> str:

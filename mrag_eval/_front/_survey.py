@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from mrag_eval._front._logs import UNREAD, Log, with_rankings
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, RagDoc, normalize_language, same_language
 from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
-from mrag_eval.systems import check_passages, hits_of, text_hash, told_languages
+from mrag_eval.systems import LogReading, check_passages, hits_of, in_own_terms, text_hash, told_languages
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -66,6 +66,7 @@ class Survey:
         unread: the rows that cannot be read, by id, with the error.
         max_unread: how many there may be; None: a hundredth of all, and at least ten.
         relevant_from: the lowest grade of a relevant document.
+        texts: what the corpus holds of the contexts that the log gives by their ids alone.
     """
 
     log: Log
@@ -83,12 +84,16 @@ class Survey:
     unread: dict[str, DataError] = field(default_factory=dict, repr=False)
     max_unread: int | None = None
     relevant_from: int = 1
+    texts: dict[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place and content of each row, with its id."""
         rows = self.log.rows()
         numbered = ((where, {**row, "id": n} if row.get("id") is None else row) for n, (where, row) in enumerate(rows))
-        return with_rankings(numbered, self.run) if self.run else numbered
+        for where, row in with_rankings(numbered, self.run) if self.run else numbered:
+            if self.texts and row.get("passages"):
+                row["passages"] = [{**self.texts.get(str(one.get("id")), {}), **one} for one in row["passages"]]
+            yield where, row
 
     def chunks(self) -> Iterator[list[tuple[str, dict[str, Any]]]]:
         """Yield rows that fit into memory together."""
@@ -146,6 +151,7 @@ def read_log(
     join: str = "",
     max_unread: int | None = None,
     relevant_from: int = 1,
+    corpus: Iterable[str] | str | Path | None = None,
 ) -> Survey:
     """Return what a log holds; every row is read once, and what is wrong with one is said before anything is scored.
 
@@ -171,6 +177,9 @@ def read_log(
     found.qrels = {} if qrels is None else read_judgements(qrels)
     found.relevant_from = relevant_from
     found.run = {} if run is None else read_run(run).lists
+    if isinstance(corpus, str | Path):
+        bare = (one for _, row in found.rows() for one in row.get("passages") or () if not one.get("text"))
+        found.texts = _texts_of({str(one.get("id")) for one in bare}, Path(corpus))
     with Wait(f"reading {log.name}", unit="rows") as wait:
         for chunk in found.chunks():
             _add(found, chunk)
@@ -195,6 +204,35 @@ def read_log(
             "name the language of all rows with --lang, or that of the benchmark in mrag.yaml, data",
         )
     return found
+
+
+def _texts_of(ids: Collection[str], corpus: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what an index, or a file of passages, holds under these ids."""
+    if not ids or not corpus.is_dir():
+        return {str(item["id"]): item for _, item in passages_in(corpus) if str(item["id"]) in ids} if ids else {}
+    from mrag_eval.retrievers import load_index
+
+    held = load_index(corpus).passages_named(ids)
+    keys = ("text", "lang", "doc_id")
+    return {one.id: {key: getattr(one, key) for key in keys} for listed in held.values() for one in listed}
+
+
+# Passages under any names, not our own alone.
+_OF_ANY = LogReading({"contexts": ("passages",)}, named={"contexts": "passages"})
+
+
+def passages_in(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the passages of a file, each with its place, in the terms of any shape's contexts.
+
+    Raises DataError naming the line of one without an id.
+    """
+    from mrag_eval.datasets import log_rows
+
+    for where, row in log_rows(path, str(path)):
+        held = [item for item in in_own_terms({"passages": [row]}, _OF_ANY, where)["passages"] if "id" in item]
+        if not held:
+            raise DataError(f"{where}: it has no id", 'e.g. {"id": "p1", "doc_id": "d1", "lang": "en", "text": "..."}')
+        yield from ((where, item) for item in held)
 
 
 def _check_unread(found: Survey) -> None:

@@ -134,7 +134,12 @@ def check_flags(asked: Mapping[str, Any]) -> None:
 
     Secrets among the arguments are hidden from now on.
     """
-    _check_tasks(asked.get("tasks"))
+    if (tasks := asked.get("tasks")) is None:
+        raise ConfigError("--tasks is missing", _TASKS)
+    if not isinstance(tasks, str | list) or not _is_texts(tasks):
+        raise ConfigError(f"--tasks: {_shown(tasks)} is not a list of names", _TASKS)
+    if not "".join(tasks).strip(", "):
+        raise ConfigError("--tasks is empty", _TASKS)
     for key, value in asked.items():
         rule = _VALUES.get(key) or _rule_of_type(key)
         if value is not None and rule is not None and not rule.fits(value):
@@ -165,15 +170,6 @@ def pairs_of(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping | None):
         raise ValueError(f"{value!r} is not keys and values")
     return value or {}
-
-
-def _check_tasks(tasks: Any) -> None:
-    if tasks is None:
-        raise ConfigError("--tasks is missing", _TASKS)
-    if not isinstance(tasks, str | list) or not _is_texts(tasks):
-        raise ConfigError(f"--tasks: {_shown(tasks)} is not a list of names", _TASKS)
-    if not "".join(tasks).strip(", "):
-        raise ConfigError("--tasks is empty", _TASKS)
 
 
 def check_model(asked: Mapping[str, Any]) -> None:

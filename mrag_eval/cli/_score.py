@@ -79,6 +79,7 @@ def score(
         columns=columns_given(columns),
         breakdowns=breakdown or (),
         at=rows,
+        corpus=settings["corpus"],
         **{name: settings.pop(name) for name in _OF_THE_LOG},
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]

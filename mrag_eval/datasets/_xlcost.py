@@ -205,7 +205,8 @@ def _docs(rows: Sequence[_Row]) -> list[RagDoc]:
             gold_doc_lang=row.doc_lang,
             group_id=group,
             extra=_extra(row),
-            **_known_document(row),
+            relevant_ids=(row.own["document"],) if "document" in row.own else (),
+            relevant_documents="document" in row.own,
         )
         for name, group, row in zip(ids, groups, rows, strict=True)
     ]
@@ -214,10 +215,6 @@ def _docs(rows: Sequence[_Row]) -> list[RagDoc]:
 def _extra(row: _Row) -> dict[str, Any]:
     tag = {} if row.tagged == row.user_lang else {"tagged_language": row.tagged}
     return tag | {key: value for key, value in row.own.items() if key != "document"}
-
-
-def _known_document(row: _Row) -> dict[str, Any]:
-    return {"relevant_ids": (row.own["document"],), "relevant_documents": True} if "document" in row.own else {}
 
 
 def _cleaned(rows: Sequence[_Row], *, relabel: bool) -> tuple[list[_Row], dict[str, int]]:

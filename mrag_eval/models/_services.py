@@ -144,7 +144,9 @@ class OfApi(_Service):
             ) from err
         found: dict[str, list[Reply]] = {}
         store = shared_store(replies_file())
-        keeper = Keeper(store, _is_stored)
+        keeper = Keeper(
+            store, lambda value: isinstance(value, list) and bool(value) and all(map(Reply.is_stored, value))
+        )
         self._state.keys.update(body.key for body in bodies)
         with Wait(f"asking {self._state.model}", len(bodies)) as wait:
 
@@ -198,7 +200,3 @@ def _settled(body: Body, response: Response[list[Reply]]) -> list[Reply]:
     answers = response.answer or [Reply("", error=response.error)] * body.count
     spent = [(response.attempts, response.seconds), *[(0, 0.0)] * (body.count - 1)]
     return [replace(one, attempts=n, seconds=time) for one, (n, time) in zip(answers, spent, strict=True)]
-
-
-def _is_stored(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(Reply.is_stored(one) for one in value)

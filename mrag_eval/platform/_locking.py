@@ -80,7 +80,8 @@ def _locked(path: Path, wait: bool) -> tuple[int, Path]:
         if held is None and not local:
             os.close(file)
             lock.unlink(missing_ok=True)
-            lock, local = _on_this_machine(lock), True
+            key = hashlib.sha256(os.fsencode(lock.resolve())).hexdigest()
+            lock, local = Path(tempfile.gettempdir()) / f"mrag-eval-{os.getuid()}-{key[:24]}.lock", True
             _warn(path.parent)
             continue
         # the holder may have removed the file meanwhile: then the lock is on a file that nobody else will see
@@ -115,11 +116,6 @@ def _opened(lock: Path, path: Path) -> int:
             f"cannot build an index at {path}: {error.strerror or error} ({lock.parent})",
             "choose a folder that can be written to; for cached indexes: export MRAG_CACHE=FOLDER",
         ) from None
-
-
-def _on_this_machine(lock: Path) -> Path:
-    key = hashlib.sha256(os.fsencode(lock.resolve())).hexdigest()
-    return Path(tempfile.gettempdir()) / f"mrag-eval-{os.getuid()}-{key[:24]}.lock"
 
 
 def _is_at(file: int, lock: Path) -> bool:

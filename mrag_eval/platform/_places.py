@@ -14,7 +14,12 @@ _TRAINING = "checkpoint-"
 
 def content_of_folder(folder: Path) -> str:
     """Return a hash of names and content of the files in a model's folder, wherever it lies."""
-    files = [file for file in sorted(folder.rglob("*")) if _is_of_the_model(file.relative_to(folder), file)]
+    shown = (
+        file
+        for file in sorted(folder.rglob("*"))
+        if not any(part.startswith((".", _TRAINING)) for part in file.relative_to(folder).parts)
+    )
+    files = [file for file in shown if file.suffix not in _NOT_THE_MODEL and file.is_file()]
     return _hash_of(folder, tuple((file, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
 
 
@@ -32,11 +37,6 @@ def place_by_content(text: str) -> str | None:
         # what cannot be read is known by its path alone
         pass
     return None
-
-
-def _is_of_the_model(name: Path, file: Path) -> bool:
-    hidden = any(part.startswith((".", _TRAINING)) for part in name.parts)
-    return not hidden and file.suffix not in _NOT_THE_MODEL and file.is_file()
 
 
 @lru_cache(maxsize=16)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         PASSAGE,
         Columns,
         LogReading,
+        gathered,
         names_of,
         reading_of,
         reading_of_reply,

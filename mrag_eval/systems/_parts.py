@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +31,8 @@ _VERDICTS = {str(word).lower() for word in _TABLE["verdicts"]}
 
 @lru_cache(maxsize=4096)
 def plain_name(key: str) -> str:
-    """Return a name without case, spaces, "_" and "-"."""
-    return "".join(part for part in str(key).lower() if part not in " _-")
+    """Return a name without case, spaces, "_" and "-", and the "*" of numbered columns."""
+    return "".join(part for part in str(key).lower() if part not in " _-*")
 
 
 def _names() -> dict[str, dict[str, int]]:
@@ -110,6 +111,33 @@ def _heads(path: str) -> Iterator[str]:
     return (".".join(parts[:n]) for n in range(1, len(parts) + 1))
 
 
+# Parts of several values, whose columns may be numbered, and such a column.
+_SEVERAL = {"contexts", "reference", "context_ids", "context_scores", "context_langs", "relevant_ids"}
+_NUMBERED = re.compile(r"(.*?[ _-]?)\d{1,3}")
+
+
+@lru_cache(maxsize=1024)
+def _numbered(keys: tuple[str, ...]) -> dict[str, str]:
+    told = ((key, _NUMBERED.fullmatch(str(key))) for key in keys)
+    stems = {key: found[1] for key, found in told if found}
+    return {
+        key: f"{stem}*"
+        for key, stem in sorted(stems.items(), key=lambda item: (len(item[0]), item[0]))
+        if (parts := _NAMES.get(plain_name(stem), {}).keys()) and parts <= _SEVERAL
+    }
+
+
+def gathered(row: Mapping[str, Any], named: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return a row with its columns context_1, context_2 ... as a list under ``context_*``; not those ``named``."""
+    if not (numbered := _numbered(tuple(row))):
+        return row
+    out = {key: value for key, value in row.items() if key in named or key not in numbered}
+    for key, name in numbered.items():
+        if key not in named and row[key] is not None:
+            out.setdefault(name, []).append(row[key])
+    return out
+
+
 _COLUMNS = "--columns question=COLUMN,answer=COLUMN,contexts=COLUMN   (docs/score.md has all parts)"
 
 
@@ -147,7 +175,9 @@ class Columns:
         plan = self._plans.get(keys)
         if plan is None:
             self.keys |= dict.fromkeys(keys)
-            self._spans = self._spans or _is_span(row)
+            heads = {str(key).partition(".")[0] for key in keys}
+            needed = heads & _SPAN_HEADS and any(path_in(row, path) for path in _SPANS["needs"].split("|"))
+            self._spans = self._spans or bool(needed)
             plan = self._plans[keys] = _plan(keys)
         found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
         below: set[str] = set()
@@ -284,11 +314,6 @@ def _in_order(part: str, found: Iterable[str]) -> list[str]:
 
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
-
-
-def _is_span(row: Mapping[str, Any]) -> bool:
-    heads = {str(key).partition(".")[0] for key in row}
-    return bool(heads & _SPAN_HEADS) and any(path_in(row, path) for path in _SPANS["needs"].split("|"))
 
 
 def _plan(keys: Sequence[str]) -> list[tuple[str, str, int]]:

@@ -79,7 +79,12 @@ def add_documents(
     )
     # held until the merge is done: another call would take the finished documents away from it
     with build_lock(new):
-        _reopen(new)
+        if new.exists():
+            # what a killed call finished but did not merge: resuming compares its documents with the ones given
+            half_made = new.with_name(new.name + ".building")
+            check_replaceable(new)
+            remove_unfinished(half_made)
+            new.rename(half_made)
         build_unlocked(corpus, new, settings)
         try:
             merged = merge_indexes([target, new], target, overwrite=True)
@@ -92,12 +97,3 @@ def add_documents(
     if embedder is None and not embedders:
         return merged
     return load_index(target, device=device, embedder=embedder, embedders=embedders)
-
-
-def _reopen(new: Path) -> None:
-    """Take up what a killed call finished but did not merge: resuming compares its documents with the ones given."""
-    if new.exists():
-        half_made = new.with_name(new.name + ".building")
-        check_replaceable(new)
-        remove_unfinished(half_made)
-        new.rename(half_made)

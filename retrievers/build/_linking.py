@@ -56,7 +56,10 @@ def link_parts(
     for part in parts:
         replaced = {approximate_name(lang) for lang in part.languages} if approximate else set()
         for name, record in part.manifest.files.items():
-            if _is_taken(name, part) and name not in replaced:
+            # of a language of the part, and not rewritten for all languages
+            is_rewritten = name.startswith("passages/") and not name.endswith((".text", ".offsets"))
+            is_of_part = name.split("/")[1].partition(".")[0] in (*part.languages, "joint")
+            if is_of_part and not is_rewritten and name not in replaced:
                 _link(part.folder / name, building / name)
                 files[name] = record
         languages |= {lang: part.manifest.languages[lang] for lang in part.languages}
@@ -75,14 +78,6 @@ def link_parts(
     languages = {lang: _marked(record, lang, whole) for lang, record in languages.items()}
     write_manifest(building, _merged_manifest(whole, languages, files, wanted))
     (building / UNFINISHED).unlink()
-
-
-def _is_taken(name: str, part: LinkedPart) -> bool:
-    """Return whether to link a file: it belongs to a language of ``part`` and is not rewritten for all languages."""
-    if name.startswith("passages/") and not name.endswith((".text", ".offsets")):
-        return False
-    shard = name.split("/")[1].partition(".")[0]
-    return shard in part.languages or shard == "joint"
 
 
 def _link(source: Path, target: Path) -> None:

@@ -58,7 +58,8 @@ class SentenceTransformersEmbedder:
         settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
         settings += [self._model.max_seq_length, spec.dimensions, *fed.identity()]
         self.revision = with_settings(self.commit or files_hash(Path(spec.model)), settings)
-        self.dim = int(spec.dimensions or _dimension(self._model))
+        own = getattr(self._model, "get_embedding_dimension", None) or self._model.get_sentence_embedding_dimension
+        self.dim = int(spec.dimensions or own())
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._embed(texts, self.query_prefix, self._tasks[0])
@@ -125,8 +126,3 @@ def _set_pooling(model: Any, wanted: str | None) -> str:
         model[position] = type(module)(size, pooling_mode=wanted)
         return wanted
     return "own"
-
-
-def _dimension(model: Any) -> int:
-    getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
-    return int(getter())

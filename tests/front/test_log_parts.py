@@ -12,7 +12,9 @@ import pytest
 
 from mrag_eval import MragError, score
 from mrag_eval._front import Log, log_lines, read_log
+from mrag_eval.core import Passage
 from mrag_eval.platform import DataError
+from mrag_eval.retrievers import build_index
 from mrag_eval.systems import names_of
 from tests.front.test_score import found
 from tests.worlds.logs import write_log
@@ -318,3 +320,83 @@ def test_sentences_with_citations_are_one_text_and_their_ids() -> None:
     named = [{"text": "Sie wurde 1764 gebaut.", "citations": {"d3": 0.5}}]
     ((_, own),) = Log.of([{"topic_id": "t1", "query": ASKED, "responses": named}]).rows()
     assert (own["citations"], own["passages"]) == ([["d3"]], [{"id": "d3"}])
+
+
+# ------------------------------------------------- numbered columns, and texts by id
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+@pytest.mark.parametrize("stem", ["context_", "passage", "Retrieved Doc ", "source-text-", "chunk_"])
+def test_numbered_columns_are_one_list(stem: str, ending: str, tmp_path: Path) -> None:
+    rows = [
+        {"question": ASKED, **{f"{stem}{n}": f"Die Mühle {n}." for n in (1, 10, 2)}, "answer": SAID},
+        {
+            "question": "Wo liegt Tarn?",
+            f"{stem}1": "Tarn liegt am See.",
+            f"{stem}10": "",
+            f"{stem}2": "",
+            "answer": "Am See.",
+        },
+    ]
+    path = write_log(tmp_path / "log.jsonl", rows)
+    if ending == "csv":
+        import pandas as pd
+
+        path = tmp_path / "log.csv"
+        pd.DataFrame(rows).to_csv(path, index=False)
+    log = Log.of(path)
+    assert log.mapping["contexts"] == f"{stem}*"
+    assert log.unread == []
+    shown = [[item["text"] for item in row["passages"]] for _, row in log.rows()]
+    assert shown == [["Die Mühle 1.", "Die Mühle 2.", "Die Mühle 10."], ["Tarn liegt am See."]]
+    # a column that the user names stays one
+    named = Log.of(path, {"contexts": f"{stem}2"})
+    assert [item["text"] for item in next(named.rows())[1]["passages"]] == ["Die Mühle 2."]
+
+
+@pytest.mark.parametrize(
+    ("part", "stem"), [("reference", "ground_truth_"), ("relevant_ids", "gold_id_"), ("context_ids", "doc_id_")]
+)
+def test_numbered_columns_of_other_parts_are_lists_and_replies_are_none(part: str, stem: str) -> None:
+    row = {"question": ASKED, f"{stem}1": "a", f"{stem}2": "b", "response_1": "x", "response_2": "y"}
+    log = Log.of([row])
+    assert log.mapping[part] == f"{stem}*"
+    assert log.unread == ["response_1", "response_2"]
+
+
+CORPUS = [
+    {"id": "p1", "doc_id": "d1", "lang": "de", "text": "Die Mühle von Tarn ist von 1764."},
+    {"id": "p2", "doc_id": "d2", "lang": "en", "text": "The harbour of Tarn was dredged in 1902."},
+]
+
+
+@pytest.mark.parametrize("kind", ["file", "beir", "index"])
+def test_contexts_that_are_ids_have_the_texts_of_the_corpus(kind: str, tmp_path: Path) -> None:
+    corpus = write_log(tmp_path / "corpus.jsonl", CORPUS)
+    if kind == "beir":
+        write_log(corpus, [{"_id": one["id"], "lang": one["lang"], "text": one["text"]} for one in CORPUS])
+    elif kind == "index":
+        passages = [Passage(one["id"], one["lang"], one["text"], doc_id=one["doc_id"]) for one in CORPUS]
+        corpus = tmp_path / "index"
+        build_index(passages, corpus, kind="bm25", progress=False)
+    rows = [
+        {
+            "query": ASKED,
+            "response": "“Die Mühle von Tarn ist von 1764”.",
+            "retrieved_ids": ["p2", "p1"],
+            "gold_ids": ["p1"],
+        },
+        {"query": ASKED, "response": SAID, "retrieved_ids": ["p9"], "gold_ids": ["p2"]},
+    ]
+    bare = read_log(rows)
+    assert bare.counts["text of a context"] == 0
+    survey = read_log(rows, corpus=corpus)
+    assert survey.counts["text of a context"] == 1
+    (chunk,) = survey.given()
+    assert [[(hit.id, hit.lang, hit.text) for hit in row.passages or ()] for row in chunk] == [
+        [("p2", "en", CORPUS[1]["text"]), ("p1", "de", CORPUS[0]["text"])],
+        [("p9", "", "")],
+    ]
+    scored = found(score(rows, ["verbatim_quote", "hit@2"], corpus=corpus))
+    assert [row["values"].get("hit@2") for row in scored.values()] == [1.0, 0.0]
+    assert next(iter(scored.values()))["values"]["verbatim_quote"] == 1.0

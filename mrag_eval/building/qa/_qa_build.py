@@ -103,7 +103,8 @@ def build_qa(
         judge(questions)
     _write_parquet(folder / BENCHMARK, map(_benchmark_row, rows))
     documents = read_records(step_records(working, "documents"), QaDocument)
-    _write_parquet(folder / CORPUS, map(_corpus_row, documents), {CUT_KEY: plan.config.passages.model_dump_json()})
+    told = ({"doc_id": one.id, "language": one.lang, "title": one.title, "content": one.text} for one in documents)
+    _write_parquet(folder / CORPUS, told, {CUT_KEY: plan.config.passages.model_dump_json()})
     index = _indexed(plan, folder, kind, embedder, device)
     notes = [*notes, *_notes(plan, questions, rows)]
     _datasheet(plan, folder, rows, reports, judged, index, notes)
@@ -172,10 +173,6 @@ def _benchmark_row(item: QaQuestion) -> dict[str, Any]:
         "id": item.id,
         "corrected": bool(item.corrected),
     }
-
-
-def _corpus_row(item: QaDocument) -> dict[str, Any]:
-    return {"doc_id": item.id, "language": item.lang, "title": item.title, "content": item.text}
 
 
 def _write_parquet(path: Path, rows: Iterable[dict[str, Any]], metadata: Mapping[bytes, str] | None = None) -> None:

@@ -51,7 +51,14 @@ class GoldPassages(IndexSearch):
         """Return the row's own gold passages, or those found among its relevant documents."""
         others = [doc for doc in docs if not _brings_gold(doc)]
         looked_up = iter(super().retrieve(others, translator) if others else ())
-        return [_gold_from_row(doc, self._retrieval) if _brings_gold(doc) else next(looked_up) for doc in docs]
+        # the first ``k`` supporting passages of the row are shown; all of them are the ranking, in its order
+        gold = self._retrieval.model_copy(update={"given": GivenChoice(subset="gold")})
+        out = []
+        for doc in docs:
+            hits = given_passages(doc, gold) if _brings_gold(doc) else ()
+            ranking = tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits)
+            out.append(Retrieved(hits[: gold.k], ranking) if _brings_gold(doc) else next(looked_up))
+        return out
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the texts of the corpus, and of gold passages that come with the rows."""
@@ -82,13 +89,6 @@ def open_source(setup: Setup) -> GoldPassages:
 def _brings_gold(doc: RagDoc) -> bool:
     """Return whether the row comes with its supporting passages, so that none need to be looked up."""
     return any(passage.is_gold for passage in doc.given_passages)
-
-
-def _gold_from_row(doc: RagDoc, retrieval: Retrieval) -> Retrieved:
-    """Return the first ``k`` supporting passages that come with the row; all of them are the ranking, in its order."""
-    gold = retrieval.model_copy(update={"given": GivenChoice(subset="gold")})
-    hits = given_passages(doc, gold)
-    return Retrieved(hits[: retrieval.k], tuple(Ranked(hit.id, hit.doc_id, hit.lang, hit.score) for hit in hits))
 
 
 def _plan(doc: RagDoc, retrieval: Retrieval) -> RowPlan:
