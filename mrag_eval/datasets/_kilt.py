@@ -175,14 +175,8 @@ def usable_aliases(aliases: Iterable[str], answers: Sequence[str], language: str
     """
     stripped = [alias for alias in aliases if alias]
     pieces = [alias for alias in stripped if len(alias) == 1]
-    if _is_exploded(pieces, language):
+    short_words = base_language(language) in NO_SPACES or base_language(language) == "ko"
+    if len(pieces) > (3 if short_words else 1) or not all(map(str.isalnum, pieces)):
         stripped = [alias for alias in stripped if len(alias) > 1]
     kept = dict.fromkeys(text for alias in stripped if (text := alias.strip()))
     return tuple(text for text in kept if text not in answers)
-
-
-def _is_exploded(pieces: Sequence[str], language: str) -> bool:
-    if any(not piece.isalnum() for piece in pieces):
-        return True
-    short_words = base_language(language) in NO_SPACES or base_language(language) == "ko"
-    return len(pieces) > (3 if short_words else 1)
