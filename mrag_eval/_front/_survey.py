@@ -25,7 +25,7 @@ LANG_BY = "query_lang_by"
 # The default metrics, by what the rows must have.
 _DEFAULTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("answer",), ("correct_language", "language_mix", "refused")),
-    (("context",), ("passages_in_language",)),
+    (("context", "language of a context"), ("passages_in_language",)),
     (
         ("answer", "text of a context"),
         ("verbatim_quote", "quote_elsewhere", "quote_stitched", "quote_nowhere", "copied"),
@@ -376,6 +376,7 @@ def _count(found: Survey, doc: RagDoc, row: Mapping[str, Any], where: str) -> No
             "context": bool(listed),
             "contexts given": listed is not None,
             "text of a context": bool(texts),
+            "language of a context": any(item.get("text") or item.get("lang") for item in listed or ()),
             "id of a context": any(item.get("id") not in (None, "") for item in listed or ()),
             "reference": bool(doc.answers),
             "choices": bool(doc.choices),

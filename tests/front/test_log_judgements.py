@@ -133,6 +133,10 @@ def test_ids_suffice_for_every_measure_of_retrieval(ids: str, gold: str) -> None
     names = ["hit@1", "hit@2", "mrr@10", "shown@k"]
     values = [[row["values"][name] for name in names] for row in found(score(rows, names)).values()]
     assert values == [[0.0, 1.0, 0.5, 1.0], [0.0, 0.0, 0.0, 0.0]]
+    # of ids alone the language is not known
+    defaults, left = read_log(rows).default_metrics()
+    assert defaults[0] == "shown@k"
+    assert left["language of a context"] == ["passages_in_language"]
     # nor is a question needed
     bare = [{key: value for key, value in row.items() if key != "query"} | {"id": n} for n, row in enumerate(rows)]
     assert [row["values"]["hit@2"] for row in found(score(bare, "hit@2")).values()] == [1.0, 0.0]
