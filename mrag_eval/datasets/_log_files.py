@@ -34,6 +34,7 @@ def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> 
         rows = ((f"{name}, line {number}", row) for number, row in iter_lines(path, nan=True))
     for where, row in rows:
         if isinstance(row, DataError):
+            row.next_step = row.next_step or "correct that row, or leave it out; a cell with a separator is in quotes"
             if not tolerant:
                 raise row
             yield where, row

@@ -400,3 +400,44 @@ def test_contexts_that_are_ids_have_the_texts_of_the_corpus(kind: str, tmp_path:
     scored = found(score(rows, ["verbatim_quote", "hit@2"], corpus=corpus))
     assert [row["values"].get("hit@2") for row in scored.values()] == [1.0, 0.0]
     assert next(iter(scored.values()))["values"]["verbatim_quote"] == 1.0
+
+
+# what is wrong with a file -> its ending and its content
+FAULTS: dict[str, tuple[str, str]] = {
+    "cut": ("jsonl", '{"question": "Wann?", "ans\n'),
+    "a list": ("jsonl", '["Wann?"]\n'),
+    "no question": ("jsonl", '{"answer": "1764"}\n'),
+    "empty": ("jsonl", ""),
+    "two replies": ("jsonl", '{"question": "Wann?", "response": "a", "prediction": "b"}\n'),
+    "two golds": ("jsonl", '{"question": "Wann?", "response": "a", "reference": "b", "ground_truth": "c"}\n'),
+    "two questions": ("jsonl", '{"question": "Wann?", "query": "When?", "response": "a"}\n'),
+    "two grades": (
+        "jsonl",
+        '{"question": "?", "ids": ["d"], "qrels": [{"id": "d", "grade": 1}, {"id": "d", "grade": 2}]}\n',
+    ),
+    "a grade": ("jsonl", '{"question": "Wann?", "answer": "a", "relevant_ids": {"d1": 1.5}}\n'),
+    "a score": ("jsonl", '{"question": "Wann?", "answer": "a", "contexts": [{"text": "x", "score": "high"}]}\n'),
+    "a language": ("jsonl", '{"question": "Wann?", "answer": "a", "lang": "nonsense"}\n'),
+    "a context": ("jsonl", '{"question": "Wann?", "answer": "a", "contexts": [3]}\n'),
+    "a reply": ("jsonl", '{"question": "Wann?", "answer": {"a": 1}}\n'),
+    "an id twice": (
+        "jsonl",
+        '{"id": "1", "question": "?", "answer": "a"}\n{"id": "1", "question": "!", "answer": "b"}\n',
+    ),
+    "a long row": ("csv", "question,answer\nWann?,a,b\n"),
+    "a column twice": ("csv", "question,answer,answer\nWann?,a,b\n"),
+    "an array": ("json", '[{"question": "Wann?"'),
+    "no table": ("parquet", "PAR"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_refusal_is_one_line_with_the_file_and_a_next_step(fault: str, tmp_path: Path) -> None:
+    ending, text = FAULTS[fault]
+    path = tmp_path / f"log.{ending}"
+    path.write_text(text, "utf-8")
+    with pytest.raises(MragError) as caught:
+        read_log(path)
+    assert str(path) in caught.value.message
+    assert "\n" not in caught.value.message
+    assert caught.value.next_step
