@@ -14,7 +14,6 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,31 +32,6 @@ _CHECKED = 1 << 20
 # hashes of all passage and document ids, ascending, and the row of each
 LOOKUP_HASHES = "lookup.hash.npy"
 LOOKUP_ROWS = "lookup.row.npy"
-
-
-class PassageRows(Protocol):
-    """Access to passages by row, in a folder or in Milvus."""
-
-    def __len__(self) -> int: ...
-
-    def span(self, lang: str) -> tuple[int, int]: ...
-
-    def language_numbers(self, rows: Rows) -> Rows: ...
-
-    def ids(self, rows: Rows) -> list[str]: ...
-
-    def counts_of(self, rows: Rows) -> dict[str, int]: ...
-
-    def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]: ...
-
-    def passages(self, rows: Rows) -> list[Passage]: ...
-
-    def rows_named(self, names: Collection[str]) -> dict[str, Rows]: ...
-
-    def rows_of_passages(self, ids: Sequence[str]) -> Rows: ...
-
-    @property
-    def folder(self) -> Path | str: ...
 
 
 def text_path(folder: Path, lang: str) -> Path:
@@ -120,7 +94,7 @@ class _LanguageFile:
         return [(str(text[a:b], "utf-8"), str(text[b:c], "utf-8")) for a, b, c in self._bounds(rows, 0, 1)]
 
 
-class RowsByLanguage(ABC):
+class PassageRows(ABC):
     """Passages numbered by row, languages in order of code; ``counts`` holds passages per language."""
 
     def __init__(self, counts: dict[str, int]) -> None:
@@ -160,6 +134,19 @@ class RowsByLanguage(ABC):
     def records(self, rows: Rows) -> Iterator[tuple[str, Rows, list[Record]]]:
         """Yield (language, positions within ``rows``, their records) for every language in ``rows``."""
 
+    @abstractmethod
+    def ids(self, rows: Rows) -> list[str]: ...
+
+    @abstractmethod
+    def rows_named(self, names: Collection[str]) -> dict[str, Rows]: ...
+
+    @abstractmethod
+    def rows_of_passages(self, ids: Sequence[str]) -> Rows: ...
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path | str: ...
+
     def passages(self, rows: Rows) -> list[Passage]:
         out: dict[int, Passage] = {}
         for lang, positions, records in self.records(rows):
@@ -168,7 +155,7 @@ class RowsByLanguage(ABC):
         return [out[position] for position in range(len(rows))]
 
 
-class PassageStore(RowsByLanguage):
+class PassageStore(PassageRows):
     """Access to the passages of an index folder by row; ``counts`` holds passages per language."""
 
     def __init__(self, folder: Path, counts: dict[str, int]) -> None:

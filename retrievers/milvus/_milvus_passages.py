@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.platform import CorpusError
-from mrag_eval.retrievers.index._passages import Record, Rows, RowsByLanguage
+from mrag_eval.retrievers.index._passages import PassageRows, Record, Rows
 from mrag_eval.retrievers.milvus._milvus_client import Connection
 
 FIELDS = ("row", "id", "doc_id", "title", "text")
@@ -23,7 +23,7 @@ _MOST = 16_384
 _KEPT = 100_000
 
 
-class MilvusPassages(RowsByLanguage):
+class MilvusPassages(PassageRows):
     """Passages of ``collection`` by row, ordered as in an index folder; ``counts`` holds passages per language."""
 
     def __init__(self, connection: Connection, collection: str, counts: dict[str, int]) -> None:
