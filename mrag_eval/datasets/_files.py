@@ -11,7 +11,7 @@ import io
 import itertools
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -93,15 +93,20 @@ def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
     return json_from(decode(raw, str(path)), str(path)), hashlib.sha256(raw).hexdigest()
 
 
-def iter_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped."""
-    for number, record in iter_lines(path):
+def iter_jsonl(path: Path, read: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped.
+
+    Only keys that are ``read`` must come once, by default all.
+    """
+    for number, record in iter_lines(path, read=read):
         if isinstance(record, DataError):
             raise record
         yield number, record
 
 
-def iter_lines(path: Path, *, nan: bool = False) -> Iterator[tuple[int, dict[str, Any] | DataError]]:
+def iter_lines(
+    path: Path, *, nan: bool = False, read: Collection[str] | None = None
+) -> Iterator[tuple[int, dict[str, Any] | DataError]]:
     """Yield the same, and the error of a line that is no record; with ``nan``, ``NaN`` is a missing value."""
     try:
         with open_bytes(path) as handle:
@@ -110,7 +115,7 @@ def iter_lines(path: Path, *, nan: bool = False) -> Iterator[tuple[int, dict[str
                     continue
                 where = f"{path}, line {number}"
                 try:
-                    yield number, json_line(raw, where, lax="NaN" if nan else "")
+                    yield number, json_line(raw, where, lax="NaN" if nan else "", read=read)
                 except DataError as error:
                     yield number, error
     except (OSError, EOFError, zlib.error) as error:

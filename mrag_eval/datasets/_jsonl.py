@@ -61,6 +61,7 @@ QUESTION_KEYS = {
     "given_passages",
     "group_id",
 }
+DOCUMENT_KEYS = {"id", "_id", "docid", "lang", "text", "title", "doc_id", "parallel_id"}
 # Keys of other formats with the meaning of one of ours; a question would silently lose them to `extra`.
 _ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
 
@@ -240,7 +241,7 @@ def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], lis
     passages: list[Passage] = []
     versions: list[Version] = []
     seen: dict[str, int] = {}
-    for number, record in iter_jsonl(path):
+    for number, record in iter_jsonl(path, DOCUMENT_KEYS):
         where = f"{path}, line {number}"
         row = _in_our_keys(record, {"id": ("_id", "docid")}, language)
         _check_characters(row, where)

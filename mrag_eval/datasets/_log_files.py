@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.datasets._files import iter_csv, iter_jsonl, iter_lines, iter_table, parquet, read_bytes
-from mrag_eval.platform import AS_JSON, DataError, decode, json_from, plain, suggesting, told_apart
+from mrag_eval.platform import AS_JSON, DataError, Twice, check_keys, decode, json_from, plain, suggesting, told_apart
 from mrag_eval.systems import lists_in, reading_of, value_at
 
 # Rows of a Parquet file that are in memory together.
@@ -31,7 +31,7 @@ def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> 
     elif ending == "json" and (found := _of_json(path, name, at)) is not None:
         rows, at = found, ""
     else:
-        rows = ((f"{name}, line {number}", row) for number, row in iter_lines(path, nan=True))
+        rows = ((f"{name}, line {number}", row) for number, row in iter_lines(path, nan=True, read=()))
     for where, row in rows:
         if isinstance(row, DataError):
             row.next_step = row.next_step or "correct that row, or leave it out; a cell with a separator is in quotes"
@@ -65,7 +65,7 @@ def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None
     """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
     text = decode(read_bytes(path), name)
     try:
-        value = json_from(text, name, AS_JSON, lax="NaN")
+        value = json_from(text, name, AS_JSON, lax="NaN", told=True)
     except DataError:
         first, _, rest = text.strip().partition("\n")
         if first.startswith("{") and first.endswith("}") and rest:
@@ -79,6 +79,9 @@ def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None
             )
     else:
         rows = _rows_in(value)
+    if isinstance(value, Twice) and rows != [value] and not any(isinstance(row, Twice) for row in rows):
+        # in what rows are made of
+        check_keys(value, value.twice, name)
     return ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
 from mrag_eval.datasets._files import read_bytes
-from mrag_eval.platform import DataError, beside, check_unique, decode, json_from
+from mrag_eval.platform import DataError, beside, check_keys, check_unique, decode, json_from
 from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -141,7 +141,9 @@ def _of_rows(file: Path) -> Iterator[tuple[str, str, str, Any]]:
     from mrag_eval.datasets._log_files import log_rows
 
     for where, row in log_rows(file, str(file)):
-        check_unique(row, (key for keys in _JUDGED.values() for key in keys), file)
+        read = [key for keys in _JUDGED.values() for key in keys]
+        check_unique(row, read, file)
+        check_keys(row, read, where)
         parts = {part: next((row[key] for key in keys if key in row), None) for part, keys in _JUDGED.items()}
         if not all(isinstance(parts[part], str | int) for part in ("query", "document")):
             raise DataError(f"{where}: no judgement; its keys: {', '.join(map(str, row))}", _ONE_GRADE)

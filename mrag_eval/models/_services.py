@@ -21,7 +21,7 @@ from mrag_eval.models._remedies import may_pass, remedy
 from mrag_eval.models._reply import Reply
 from mrag_eval.models._run_model import replies_file
 from mrag_eval.models._sending import Batch
-from mrag_eval.platform import ConfigError, Response, Transport, Wait, shared_store
+from mrag_eval.platform import ConfigError, Response, Transport, Wait, content_key, shared_store
 
 if TYPE_CHECKING:
     from mrag_eval.models._answering import Answering
@@ -131,11 +131,22 @@ class OfApi(_Service):
         return [self._reply(one) if one.likelihood is None else tuple(one.likelihood) for one in found]
 
     def _answers(self, method: Callable[..., list[Any]], requests: Sequence[Any]) -> list[Reply]:
-        """Return the answer to each request, from the cache or over HTTP."""
+        """Return the answer to each request, from the cache or over HTTP.
+
+        What several tasks ask alike is asked once, but where replies are sampled: there, as of repeats, each counts.
+        """
         start = time.perf_counter()
         transport = self._connected()
+        repeats: Counter[int] = Counter()
+        alone: dict[Any, Any] = {}
+        keys: list[Any] = []
+        for nth, request in enumerate(requests):
+            repeats[id(request)] += 1
+            sampled = isinstance(how := request.args[-1], dict) and (how.get("do_sample") or how.get("temperature"))
+            keys.append(nth if sampled else (content_key(repr(request.args)), repeats[id(request)]))
+            alone.setdefault(keys[-1], request)
         try:
-            bodies, places = bodies_of(self._lm, api_identity(self._keyed), method, requests)
+            bodies, places = bodies_of(self._lm, api_identity(self._keyed), method, [*alone.values()])
         except (AssertionError, TypeError, ValueError) as err:
             said = " ".join(str(err).split()) or type(err).__name__
             raise ConfigError(
@@ -168,7 +179,10 @@ class OfApi(_Service):
                 for own in batch.rounds():
                     batch.send(transport, own, _take, lambda body, got: settle(body.key, _settled(body, got)))
         self._state.ledger.seconds += time.perf_counter() - start
-        return [found[bodies[place.body].key][place.prompt] for place in places]
+        answers = {key: found[bodies[at.body].key][at.prompt] for key, at in zip(alone, places, strict=True)}
+        for again in (Counter(keys) - Counter(alone.keys())).elements():
+            self._state.ledger.add(replace(answers[again], cached=True, attempts=0))
+        return [answers[key] for key in keys]
 
     def _connected(self) -> Transport[Body, list[Reply]]:
         if self._transport is None:

@@ -34,7 +34,7 @@ from mrag_eval.platform import (
     refuse_error,
     shared_store,
 )
-from mrag_eval.systems import Ask, LogReading, ask_with, reading_of_reply, reply_of
+from mrag_eval.systems import Ask, LogReading, ask_with, reading_of, reading_of_reply, reply_of
 
 _HERE = "e.g. --model_args system=MODULE:NAME   or   url=http://localhost:8000/ask"
 
@@ -58,6 +58,7 @@ class RagSystem(AuxModel):
         self.code, self._file = code_beside(file), file
         self._system_spec = spec
         self._template = spec.body.with_variables(f"system '{name}'")
+        self._asked: set[str] = set()
         self._reading: LogReading | None = reading_of_reply(spec.paths) if spec.paths else None
         self._ask_it: Ask | None = None if system is None else ask_with(system, spec.input)
         made = ModelSpec(
@@ -76,6 +77,7 @@ class RagSystem(AuxModel):
 
     def ask(self, questions: Sequence[tuple[str, str]]) -> list[Reply]:
         """Return the reply to each question, given with its language; failures are replies with an ``error``."""
+        self._asked |= {question.strip() for question, _ in questions}
         return self.seat().generate([_conversation(*question) for question in questions])
 
     def _cached(self, keys: Iterable[str]) -> None:
@@ -96,7 +98,10 @@ class RagSystem(AuxModel):
             if self._backend is None:
                 if self._ask_it is None:
                     self._backend = Transport(
-                        self._endpoint(), self._body, lambda _, text: self._read(json_body(text)), **self._limits
+                        self._endpoint(),
+                        self._body,
+                        lambda call, text: self._read(json_body(text), call),
+                        **self._limits,
                     )
                 else:
                     ask = self._ask_it
@@ -113,7 +118,13 @@ class RagSystem(AuxModel):
         body: dict[str, Any] = self._template.filled({"question": question, "language": language, "model": model})
         return body
 
-    def _read(self, value: Any) -> Reply:
+    def _read(self, value: Any, call: Call | None = None) -> Reply:
+        """Return a reply; raise HttpFault for none, and for one to a call that repeats another question of the run."""
+        said: Any = None
+        with suppress(DataError):
+            said = reading_of([value]).found(value, "question")[1] if call and isinstance(value, Mapping) else None
+        if call and str(said).strip() in self._asked - {_question_of(call)[0].strip()}:
+            raise HttpFault("shape", f"the reply is to another question: {said:.80}")
         try:
             found = reply_of(value, self._reading)
         except DataError as fault:

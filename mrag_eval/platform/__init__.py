@@ -90,6 +90,8 @@ if TYPE_CHECKING:
         AS_JSON,
         DEEPEST,
         JsonFault,
+        Twice,
+        check_keys,
         decode,
         finite,
         finite_number,

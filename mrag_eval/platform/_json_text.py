@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from datetime import date
 from decimal import Decimal
@@ -33,16 +33,28 @@ class JsonFault(ValueError):
         super().__init__(reason if line is None else f"line {line}, column {column}: {reason}")
 
 
-def json_value(text: str | bytes, *, lax: str = "") -> Any:
+class Twice(dict[str, Any]):
+    """A JSON object with keys that come ``twice`` with different values, or that hold an object with one."""
+
+    twice: set[str]
+
+
+def json_value(text: str | bytes, *, lax: str = "", told: bool = False) -> Any:
     """Return the value of a JSON text; raise JsonFault for anything else.
 
     That includes values nested more than :data:`DEEPEST` levels deep, numbers of thousands of digits and bytes that
     are not UTF-8. ``NaN``, infinite numbers, and a key that comes twice in one object with different values, are
-    refused. ``lax`` reads "NaN" as None, such "numbers", or "all" of these, as Python's own reader does.
+    refused. ``lax`` reads "NaN" as None, such "numbers", or "all" of these, as Python's own reader does. With ``told``
+    an object with such a key is a :class:`Twice`, which :func:`check_keys` refuses where the key is read.
     """
     try:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        value = _READERS[lax].decode(text)
+        try:
+            value = _READERS[lax].decode(text)
+        except JsonFault:
+            if not told:
+                raise
+            value = _TELLERS[lax].decode(text)
     except JsonFault:
         raise
     except UnicodeDecodeError as error:
@@ -64,6 +76,7 @@ def json_from(
     fix: str | None = None,
     *,
     lax: str = "",
+    told: bool = False,
     error: type[MragError] = DataError,
 ) -> Any:
     """Return the value of a JSON text from a file; raise an error of one line for anything else.
@@ -71,7 +84,7 @@ def json_from(
     ``where`` names the file, and the line if the text is one of many; ``fix`` is the next step.
     """
     try:
-        return json_value(text, lax=lax)
+        return json_value(text, lax=lax, told=told)
     except JsonFault as fault:
         raise error(f"{where}: not valid JSON ({fault})", fix) from None
 
@@ -89,13 +102,24 @@ def decode(raw: bytes, where: str) -> str:
         ) from None
 
 
-def json_line(raw: bytes, where: str, *, lax: str = "") -> dict[str, Any]:
-    """Return the object that a line of JSON Lines is; raise DataError, naming ``where`` it is, for anything else."""
-    value = json_from(decode(raw, where), where, AS_JSON, lax=lax)
+def json_line(raw: bytes, where: str, *, lax: str = "", read: Iterable[str] | None = None) -> dict[str, Any]:
+    """Return the object that a line of JSON Lines is; raise DataError, naming ``where`` it is, for anything else.
+
+    Only keys that are ``read`` must come once, by default all; who learns them later calls :func:`check_keys`.
+    """
+    value = json_from(decode(raw, where), where, AS_JSON, lax=lax, told=read is not None)
     if not isinstance(value, dict):
         what = f"{where}: expected a JSON object, found {type(value).__name__}"
         raise DataError(what, "correct that line, or leave it out")
+    check_keys(value, read or (), where)
     return value
+
+
+def check_keys(row: Any, read: Iterable[str], where: str) -> None:
+    """Raise DataError, naming ``where`` it is, if one of the keys that are read comes twice, or a key within it."""
+    key = next((key for key in read if key in row.twice), None) if isinstance(row, Twice) else None
+    if key is not None:
+        raise DataError(f"{where}: the key '{key:.40}', or one in it, comes twice with different values", AS_JSON)
 
 
 def finite(value: Any) -> Any:
@@ -126,13 +150,20 @@ def nested_too_deeply(value: Any) -> bool:
 def without_conflict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these pairs; raise JsonFault for a key that comes twice with different values."""
     out = dict(pairs)
-    if len(out) == len(pairs):
-        return out
-    first: dict[str, Any] = {}
-    for key, value in pairs:
-        if first.setdefault(key, value) != value:
+    for key, value in pairs if len(out) < len(pairs) else ():
+        if out[key] != value:
             raise JsonFault(f"the key '{key[:40]}' comes twice with different values")
     return out
+
+
+def _telling(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = Twice(pairs)
+    out.twice = {key for key, value in pairs if out[key] != value or _holds_twice(value)}
+    return out if out.twice else dict(pairs)
+
+
+def _holds_twice(value: Any) -> bool:
+    return isinstance(value, Twice) or (isinstance(value, list) and any(map(_holds_twice, value)))
 
 
 def finite_number(given: Any) -> float:
@@ -168,16 +199,19 @@ def no_number(literal: str) -> NoReturn:
     raise JsonFault(f"{literal} is not a number")
 
 
-def _reader(constant: Callable[[str], Any]) -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=without_conflict, parse_constant=constant, parse_float=finite_number)
+def _readers(pairs: Callable[..., dict[str, Any]]) -> dict[str, json.JSONDecoder]:
+    def strict(constant: Callable[[str], Any]) -> json.JSONDecoder:
+        return json.JSONDecoder(object_pairs_hook=pairs, parse_constant=constant, parse_float=finite_number)
+
+    return {
+        "": strict(no_number),
+        "NaN": strict(lambda literal: None if literal == "NaN" else no_number(literal)),
+        "numbers": json.JSONDecoder(object_pairs_hook=pairs),
+        "all": json.JSONDecoder(),
+    }
 
 
-_READERS = {
-    "": _reader(no_number),
-    "NaN": _reader(lambda literal: None if literal == "NaN" else no_number(literal)),
-    "numbers": json.JSONDecoder(object_pairs_hook=without_conflict),
-    "all": json.JSONDecoder(),
-}
+_READERS, _TELLERS = _readers(without_conflict), _readers(_telling)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mrag_eval.platform import DataError, JsonFault, finite_number
+from mrag_eval.platform import DataError, JsonFault, check_keys, finite_number
 from mrag_eval.systems._contexts import add_grade
 from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, LogReading
 from mrag_eval.systems._places import (
@@ -72,6 +72,8 @@ def in_own_terms(
     or an answer that has no text, unless ``lenient``, and for a context that is none; the content of a chat completion
     need not have any.
     """
+    beyond = {*also, *kept, *(path.partition(".")[0] for path in kept)}
+    check_keys(row, (key for key in row if key in beyond or key not in reading.unread(row)), where)
     more = {path: value for path in kept if (value := value_at(row, path)) is not None}
     if reading.own and turns_in(row.get("query")) is None and not isinstance(row.get("reply"), list | Mapping):
         shown = row.get("passages")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import check_id, is_language, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, decode, did_you_mean, json_line, lines_of
+from mrag_eval.platform import ConfigError, DataError, check_keys, decode, did_you_mean, json_line, lines_of
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
 from mrag_eval.retrievers.index._hashing import SeenIds
@@ -83,7 +83,9 @@ class _Records:
         self.count += 1
 
     def _field(self, record: Mapping[str, Any], field: str, where: str, *, required: bool = True) -> str:
-        value = next((record[key] for key in self.keys[field] if record.get(key) is not None), None)
+        key = next((key for key in self.keys[field] if record.get(key) is not None), "")
+        check_keys(record, (key,), where)
+        value = record.get(key)
         if value is None:
             if not required:
                 return ""
@@ -132,7 +134,7 @@ def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
             for number, raw in enumerate(lines_of(lines, path), start=1):
                 if raw.strip():
                     where = f"{path}, line {number}"
-                    yield records.document(json_line(raw, where), where)
+                    yield records.document(json_line(raw, where, read=()), where)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"

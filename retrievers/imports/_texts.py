@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage, normalize_language
-from mrag_eval.platform import DataError, json_line, lines_of
+from mrag_eval.platform import DataError, check_keys, json_line, lines_of
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
 from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
@@ -45,8 +45,9 @@ def _lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterator[tuple
 
 
 def _values(raw: bytes, layout: ColumnLayout, where: str) -> dict[str, Any]:
-    record = json_line(raw, where)
+    record = json_line(raw, where, read=())
     columns = layout.columns({*record, "embedding"}, where)
+    check_keys(record, columns.values(), where)
     if layout.lang is None and not isinstance(record.get(columns.get("lang", "")), str):
         raise DataError(f"{where}: no language", "name the language of all passages: --lang CODE")
     values = {field: record[column] for field, column in columns.items() if field != "vectors"}

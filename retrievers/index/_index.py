@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import gc
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,8 @@ from mrag_eval.retrievers.embedding._embedders import Embedder, Vectors
 from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, sparse_query_vectors
 from mrag_eval.retrievers.index._folder_shards import FolderShards, Lists
 from mrag_eval.retrievers.index._fusion import query_turn
-from mrag_eval.retrievers.index._hits import hits_of
 from mrag_eval.retrievers.index._means import LanguageMeans, means_of
-from mrag_eval.retrievers.index._passages import PassageRows, PassageStore
+from mrag_eval.retrievers.index._passages import PassageRows, PassageStore, Record
 from mrag_eval.retrievers.index._query_encoder import QueryEncoder
 from mrag_eval.retrievers.index._scope import (
     Candidates,
@@ -330,3 +331,36 @@ class Index:
             all_scores[positions, columns] = scores
             all_rows[positions, columns] = rows
         return top_k(all_scores, all_rows, k, self._store.ids, places_of(all_rows))
+
+
+def hits_of(store: PassageRows, scores: Scores, rows: Rows) -> list[list[Hit]]:
+    """Return the hits of every list (queries × k); row -1 is an empty place. Each passage is read once."""
+    present = rows >= 0
+    unique, where = np.unique(rows[present], return_inverse=True)
+    places = iter(where.reshape(-1).tolist())
+    values = iter(scores[present].tolist())
+    with _no_collection():
+        known: list[tuple[str, Record]] = [("", ("", "", "", ""))] * len(unique)
+        for lang, positions, records in store.records(unique):
+            for position, record in zip(positions.tolist(), records, strict=True):
+                known[position] = (lang, record)
+        out: list[list[Hit]] = []
+        for number in present.sum(axis=1).tolist():
+            hits: list[Hit] = []
+            for rank in range(1, number + 1):
+                lang, (identifier, doc_id, title, text) = known[next(places)]
+                hits.append(Hit(identifier, lang, text, next(values), rank, title, doc_id))
+            out.append(hits)
+    return out
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause the garbage collector, which would scan tens of thousands of new hits repeatedly."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

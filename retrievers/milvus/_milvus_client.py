@@ -11,8 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, CorpusError, keep_address, keep_pair, missing_extra
-from mrag_eval.retrievers.milvus._milvus_local import serving_address, unopened
+from mrag_eval.platform import ConfigError, CorpusError, keep_address, keep_pair, missing_extra, write_whole
 
 # A child of the harness's logger, so that the harness shows these lines like its own.
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -153,3 +152,33 @@ def _quiet() -> None:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(getattr(error, "message", None) or error).split())[:300]
+
+
+def serving_address(path: str) -> str:
+    """Return the address at which the Milvus file ``path`` is served, by this process or the one that has it open.
+
+    Raises CorpusError for a file that another program has open or that is not a Milvus database, and MissingExtraError
+    if milvus-lite is not installed.
+    """
+    try:
+        from milvus_lite.server_manager import server_manager_instance
+    except ImportError:
+        raise missing_extra("milvus", "milvus-lite") from None
+    said = Path(f"{path}.serving")
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        address: str | None = server_manager_instance.start_and_get_uri(path)
+        if address is None:
+            return said.read_text(encoding="utf-8").strip()
+        write_whole(said, f"{address}\n")
+    except OSError:
+        raise unopened(path) from None
+    return address
+
+
+def unopened(path: str) -> CorpusError:
+    """Return the error for a file that this process cannot open and no other one serves."""
+    return CorpusError(
+        f"{path} cannot be opened: another program has it open, or it is not a Milvus database",
+        f"end that program, or serve the file to both: milvus-lite server --data-dir {path} --port 19530",
+    )

@@ -96,7 +96,7 @@ WRITERS = {
     "retrievers/imports/_drawn.py": "back",
     "retrievers/index/_lengths.py": "back",
     "retrievers/index/_passages.py": "back",
-    "retrievers/milvus/_milvus_local.py": "back",
+    "retrievers/milvus/_milvus_client.py": "back",
     "retrievers/shards/_bm25_shard.py": "back",
     "retrievers/shards/_codes.py": "back",
     "retrievers/shards/_faiss_shard.py": "back",

@@ -270,6 +270,15 @@ def test_variants_give_the_action_what_it_takes_and_install_extras_that_exist() 
     assert seen == {"api", "vllm"}
 
 
+def test_actions_of_others_are_pinned_by_commit() -> None:
+    """A tag may move; the page's steps and the action's own name commits, with their tags for a reader."""
+    texts = [(ROOT / "action.yml").read_text("utf-8"), *(page.read_text("utf-8") for page in PAGE.parent.glob("*.md"))]
+    used = [line for text in texts for line in re.findall(r"^\s*(?:- )?uses: (.+)$", text, re.MULTILINE)]
+    assert len(used) >= 5
+    for line in used:
+        assert line == ACTION or re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
 def test_every_job_runs_the_same_rows() -> None:
     """Those of the action's defaults; a baseline of other rows would not be comparable."""
     inputs = action()["inputs"]

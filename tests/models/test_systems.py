@@ -39,6 +39,23 @@ def system_of(system: Any = None, /, **arguments: Any) -> RagSystem:
     return made
 
 
+@pytest.mark.parametrize("part", ["question", "query", "input"])
+def test_a_reply_that_names_another_question_of_the_run_is_no_reply(start: Start, part: str) -> None:
+    """As that of another request is, where a connection is shared; one that was rewritten names none."""
+    other = {question: QUESTIONS[n - 1][0] for n, (question, _) in enumerate(QUESTIONS)}
+    lost, rewritten, *_ = other
+
+    def script(body: dict[str, Any], attempt: int) -> Answer:
+        said = body["question"]
+        named = other[said] if said == lost else "when it was built" if said == rewritten else f" {said} "
+        return Answer(body={part: named, "answer": f"to {said}", "contexts": ["It was built in 1841."]})
+
+    first, *others = system_of(url=start(script).url).ask(QUESTIONS)
+    assert (first.text, first.reason) == ("", "shape")
+    assert f"the reply is to another question: {other[lost]}" in str(first.error)
+    assert [reply.text for reply in others] == [f"to {question}" for question, _ in QUESTIONS[1:]]
+
+
 def test_a_function_is_asked_once_a_question_and_language_and_kept() -> None:
     asked = []
 

@@ -47,7 +47,7 @@ def _read(path: Path, _modified: int) -> tuple[Table, str]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        row = _checked(json_line(line, where), where)
+        row = _checked(json_line(line, where, read=KEYS), where)
         key = (row["source"].strip(), row["source_lang"], row["target_lang"])
         if key in table and table[key] != row["target"]:
             raise DataError(f"{where}: gives another translation of the text of line {lines[key]}", "keep one of them")
