@@ -29,14 +29,17 @@ from mrag_eval.config import (
 )
 from mrag_eval.config._file import FileConfig
 from mrag_eval.core import Passage
+from mrag_eval.datasets import LOADERS, load_benchmark
 from mrag_eval.models import RagSystem
 from mrag_eval.platform import ConfigError, MragError, close_stores, reading_back, tasks_folder
 from mrag_eval.report import read_samples, rerun, verify
 from mrag_eval.retrievers import build_index, load_index
 from mrag_eval.scoring import METRIC_NAMES
+from mrag_eval.systems import ask_with, reply_of
 from tests.report.test_rerun import results_file
 from tests.task.test_hook import run
-from tests.worlds import finished_runs
+from tests.worlds import finished_runs, mkqa, nomiracl, xlcost, xrag
+from tests.worlds.data_blocks import NEEDED
 from tests.worlds.small import BASE, write_task, write_world
 
 # Each leaves its mark once it is imported; the last two are there on every machine, and are only looked for.
@@ -363,6 +366,78 @@ def test_no_key_of_a_config_file_runs_code_while_it_is_read(
             read(shlex.split(command))
         assert not Path("imported").exists(), content
     file.unlink()
+
+
+@pytest.mark.usefixtures("_there")
+@pytest.mark.parametrize("benchmark", sorted(LOADERS))
+def test_no_key_of_a_data_block_runs_code(benchmark: str) -> None:
+    """Whatever loader reads the block: its keys name files, languages and parts of a benchmark."""
+    block = {"benchmark": benchmark, **NEEDED.get(benchmark, {})}
+    for key in LOADERS[benchmark].block.model_fields:
+        for name in NAMES if key != "benchmark" else ():
+            for value in (name, [name], {"function": name}):
+                with suppress(MragError):
+                    load_benchmark({**block, key: value})
+                assert not Path("imported").exists(), (key, value)
+
+
+def _own(folder: Path) -> None:
+    passages = [{"id": "d1", "lang": "en", "text": "Varn was built in 1841.", "is_gold": True}]
+    question = {"id": "q1", "query": "When?", "lang": "en", "answers": ["1841"], "relevant_ids": {"d1": 1}}
+    (folder / "questions.jsonl").write_text(json.dumps({**question, "given_passages": passages}), "utf-8")
+    (folder / "corpus.jsonl").write_text(json.dumps({**passages[0], "title": "Varn", "doc_id": "d"}), "utf-8")
+
+
+# The files of benchmarks as their makers write them, and the blocks that read them.
+WRITTEN: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
+    "jsonl": (_own, {"path": "questions.jsonl", "corpus": "corpus.jsonl"}),
+    "mkqa": (mkqa.write_all, {"path": "", "language": "fr", "subset": "all"}),
+    "nomiracl": (nomiracl.write, {"path": "", "language": "de"}),
+    "tydiqa": (mkqa.write_all, {"path": ""}),
+    "xlcost": (xlcost.write, {"path": "", "tokenizer": "model_free"}),
+    "xor_tydi": (mkqa.write_all, {"path": "", "language": "ko"}),
+    "xrag": (xrag.write, {"path": "", "setting": "mono", "language": "de"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_there")
+@pytest.mark.parametrize("benchmark", WRITTEN)
+def test_no_key_of_a_row_runs_code(benchmark: str, tmp_path: Path) -> None:
+    """Walk over the keys of each file's first record, while the loader of the benchmark reads it."""
+    write, keys = WRITTEN[benchmark]
+    write(tmp_path)
+    block = {key: str(tmp_path / value) if key in ("path", "corpus") else value for key, value in keys.items()}
+    walked = 0
+    for file in sorted(path for path in tmp_path.rglob("*.json*") if path.suffix in (".json", ".jsonl")):
+        text = file.read_text("utf-8")
+        # a file of KILT has lines, whatever its ending says
+        first, *rest = text.splitlines() if text.startswith("{") and "}\n{" in text else [text]
+        content = json.loads(first)
+        for key in leaves(content):
+            file.write_text("\n".join([json.dumps(planted(content, key, NAMES[0])), *rest]), "utf-8")
+            with suppress(MragError):
+                load_benchmark({"benchmark": benchmark, **block})
+            assert not Path("imported").exists(), (file.name, key)
+            walked += 1
+        file.write_text(text, "utf-8")
+    assert walked or benchmark not in ("jsonl", "mkqa", "xrag")
+
+
+@pytest.mark.usefixtures("_there")
+@pytest.mark.parametrize("name", NAMES)
+def test_no_part_of_a_reply_runs_code(name: str) -> None:
+    """Walk over what a system replies, whatever adapter asked it; a name is no system either."""
+    context = {"id": "d1", "text": "t", "title": "T", "lang": "en", "score": 1.0, "doc_id": "d", "metadata": {"a": "b"}}
+    choice = {"message": {"content": "c", "refusal": None, "tool_calls": ["x"]}, "finish_reason": "stop"}
+    reply = {"answer": "a", "question": "q", "contexts": [context], "usage": {"prompt_tokens": 1}, "error": None}
+    for whole in (reply, {"choices": [choice], "context": {"citations": [context]}}, {"result": "a", "outputs": reply}):
+        for key in leaves(whole):
+            with suppress(MragError):
+                reply_of(planted(whole, key, name))
+            assert not Path("imported").exists(), key
+    with pytest.raises(ConfigError, match="is no system that can be asked"):
+        ask_with(name)
 
 
 def test_arguments_are_read_back_as_they_were(tmp_path: Path, own: Path) -> None:
