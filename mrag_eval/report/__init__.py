@@ -32,13 +32,12 @@ if TYPE_CHECKING:
     from mrag_eval.report.labels._corrected import corrected_table, read_labels_of, read_verdicts, write_label_sheet
     from mrag_eval.report.labels._inspection import write_inspection
     from mrag_eval.report.labels._inspection_counts import inspection_table, read_inspection
-    from mrag_eval.report.labels._labelled_answers import of_whole_answers
     from mrag_eval.report.labels._panel_agreement import agreement, write_pooled_sheet
     from mrag_eval.report.labels._people import judge_people, write_questions
     from mrag_eval.report.labels._rejudge import Rejudged, judge_claims, judge_contexts, judge_samples
     from mrag_eval.report.labels._rewrites import rewrites_report, shown_report
     from mrag_eval.report.labels._runs import annotate_files, shown_reports
-    from mrag_eval.report.labels._support_agreement import support_agreement
+    from mrag_eval.report.labels._support_agreement import of_whole_answers, support_agreement
     from mrag_eval.report.labels._triage import read_triage, write_triage
     from mrag_eval.report.page._changes import write_changes
     from mrag_eval.report.page._gather import page_data
