@@ -89,6 +89,7 @@ _HASH = 40
 _READ = 8
 # The end of a key whose last part is a header that carries a key.
 _SECRET = ".{secret}"
+_HIDDEN = "not comparable: hidden"
 _FIX = "run again with this version of mrag-eval"
 
 
@@ -261,8 +262,9 @@ class Differs:
 
     @property
     def values(self) -> str:
-        """Return both values as text: ``first | second``."""
-        return f"{shown(self.first)} | {shown(self.second)}"
+        """Return both values as text: ``first | second``; what two machines have hidden does not compare."""
+        apart = None not in (self.first, self.second) and machines_of(self.first) != machines_of(self.second)
+        return _HIDDEN if apart else f"{shown(self.first)} | {shown(self.second)}"
 
     @property
     def text(self) -> str:
@@ -277,8 +279,8 @@ class Differs:
             return f"{self.key} {NOT_SET}, {shown(self.second)} in {other}"
         if self.key in SOURCES:
             return f"{self.key}: {self.first}"
-        if machines_of(self.first) != machines_of(self.second):
-            return f"{self.key} not comparable: hidden"
+        if self.values == _HIDDEN:
+            return f"{self.key} {_HIDDEN}"
         not_this = f"{NOT_SET} in {other}" if self.second is None else f"not {shown(self.second)}"
         return f"{self.key}={shown(self.first)}, {not_this}"
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mrag_eval.cli import main
 from mrag_eval.config import Measurement, differences
+from tests.worlds.model_server import Answer, ModelServer
+from tests.worlds.small import BASE, write_task, write_world
 
 HOST = "http://search.example"
 # An address with a key that is hidden, and the same one with another key.
@@ -66,6 +71,45 @@ def test_a_hidden_key_is_compared_on_its_machine_alone(tmp_path: Path) -> None:
     # the marks of one machine are the same in every process
     (again,) = recorded(tmp_path / "here", settings[:1])
     assert differences(here[0], again) == []
+
+
+@pytest.mark.slow
+def test_compare_and_gate_say_so(
+    tmp_path: Path,
+    start: Callable[..., ModelServer],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of one run here and the same on another machine, whose marks have another beginning."""
+    monkeypatch.setenv("MRAG_CACHE", str(tmp_path / "cache"))
+    world = write_world(tmp_path)
+    found = start(lambda body, n: Answer(body={"hits": [{"id": "d1", "text": "It was built.", "lang": "en"}]}))
+    service = {"url": f"{found.url}?code=Qm9yZGVycy1vZi1h", "body": {"q": "{query}"}, "passages": "hits"}
+    data = {"benchmark": "jsonl", "path": str(world / "questions.jsonl")}
+    write_task(world, "asked", **BASE, data=data, retrieval={"mode": "all", "k": 1, "retriever": service})
+    here, there = tmp_path / "here", tmp_path / "there"
+    made = ["run", "--model", "oracle_answer", "--tasks", "asked", "--include_path", str(world), "--log_samples"]
+    run([*made, "--output_path", str(here)])
+    for path in here.rglob("*.json*"):
+        copy = there / path.relative_to(here)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(re.sub(r"\(hidden:\w{4}\.", "(hidden:0000.", path.read_text("utf-8")), "utf-8")
+        assert "Qm9yZ" not in path.read_text("utf-8")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{metric: char3gram_recall, max_drop: 0.1}]\n", "utf-8")
+    capsys.readouterr()
+    for command in (
+        ["compare", str(here), str(there)],
+        ["gate", "--baseline", str(here), "--candidate", str(there), "--rules", str(rules)],
+    ):
+        assert run(command) == 2
+        assert "retrieval.retriever.url: not comparable: hidden" in "".join(capsys.readouterr())
+
+
+def run(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
 
 
 @pytest.mark.parametrize("seat", SEATS)
