@@ -208,6 +208,7 @@ OWN_TEXT = {
     "_front/_logs.py",
     "models/_local.py",
     "report/_rerun.py",
+    "report/findings/_record.py",
     "report/tables/_policies.py",
     "report/verification/_task_here.py",
     "retrieval/_corpora.py",
