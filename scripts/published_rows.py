@@ -36,6 +36,7 @@ def complete(folder: Path) -> Iterator[dict[str, Any]]:
     for as_published in (False, True):
         legal = {"benchmark": "xlcost", "domain": "legal", "corpus": "none", "path": cost}
         yield {**legal, "as_published": as_published}
+    yield {"benchmark": "bordirlines", "borderlines": str(folder / "borderlines")}
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         language_name,
         language_scripts,
         matching_languages,
+        named_language,
         normalize_language,
         same_language,
         suggestion,

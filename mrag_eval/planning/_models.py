@@ -91,7 +91,8 @@ def agents_of(leaf: PlannedTask) -> dict[str, AuxiliaryModel] | None:
     config = load_config()
     planner = agent.planner or config.planner
     critic = agent.critic or config.critic or planner
-    return {role: _asked(name) for role, name in (("planner", planner), ("critic", critic)) if name is not None}
+    named = {role: name for role, name in (("planner", planner), ("critic", critic)) if name is not None}
+    return {r: AuxiliaryModel(name, None if name == EVALUATED else named_spec(name)) for r, name in named.items()}
 
 
 def judges_of(leaf: PlannedTask) -> dict[str, ModelSpec]:
@@ -104,10 +105,6 @@ def judges_of(leaf: PlannedTask) -> dict[str, ModelSpec]:
 def labels_by_panel(leaf: PlannedTask) -> bool:
     """Return whether judges say which passages are relevant, if there are any."""
     return leaf.blocks.retrieval.searches and leaf.blocks.judge.relevance.labels in ("judge", "auto")
-
-
-def _asked(name: str) -> AuxiliaryModel:
-    return AuxiliaryModel(name, None if name == EVALUATED else named_spec(name))
 
 
 def _agents(leaf: PlannedTask) -> Iterator[Need]:

@@ -130,7 +130,9 @@ class Plan:
         if len(missing) == 1:
             (need,) = missing
             # the evaluated model is not a matter of the tasks
-            message, lines = f"{_named(need.tasks)}: {need.what}" if need.tasks else need.what, ways(need)
+            several = len(need.tasks) != 1
+            named = f"{len(need.tasks)} tasks ({_few(need.tasks, 2)})" if several else f"task {need.tasks[0]}"
+            message, lines = f"{named}: {need.what}" if need.tasks else need.what, ways(need)
         else:
             message, lines = f"{len(missing)} things are missing for {_few(self.asked)}", _lines(missing)
             lines.append(f"mrag-eval plan --tasks {','.join(self.asked)}   shows optional ones too, and the costs")
@@ -159,10 +161,6 @@ def ways(need: Need) -> list[str]:
     first = [*(need.fix.split("\n") if need.fix else []), *([f"    takes {need.takes}"] if need.takes else [])]
     other = need.instead.split("\n") if need.instead else []
     return [*first, *(f"{'or' if i == 0 else '  '}  {line}" for i, line in enumerate(other))]
-
-
-def _named(tasks: Sequence[str]) -> str:
-    return f"task {tasks[0]}" if len(tasks) == 1 else f"{len(tasks)} tasks ({_few(tasks, 2)})"
 
 
 def _few(names: Sequence[str], most: int = 4) -> str:

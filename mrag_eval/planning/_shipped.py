@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,13 +30,24 @@ from mrag_eval.config import (
 from mrag_eval.datasets import declaration_of, identity_of, sha256_file, validate_data
 from mrag_eval.judging import prompt_texts, seat_texts
 from mrag_eval.languages import RELIABILITY_FILE
-from mrag_eval.platform import ConfigError, content_key, json_value, reading_back, tasks_folder
+from mrag_eval.platform import ConfigError, content_key, json_value, number_of, reading_back, tasks_folder
 from mrag_eval.scoring import METRIC_NAMES, words_of
 
 _MODE = "retrieval.mode"
 # The parts of the instrument that a task leaves open, beside what decides one metric alone: models, detectors that a
 # setting names, and other libraries' cutting of words.
 _LEFT_OPEN = (JUDGES, "planner", "critic", "translator", "reranker", "detector", "segmenter")
+
+# Thousands of articles of each edition at the end of 2023, as Wikipedia counts them.
+_ARTICLES = {
+    "am": 15, "ar": 1_200, "as": 12, "az": 196, "de": 2_850, "el": 227, "en": 6_700, "es": 1_900, "fa": 980, "fi": 560,
+    "fr": 2_560, "ha": 36, "hi": 160, "id": 670, "it": 1_830, "ja": 1_390, "ko": 648, "pt": 1_110, "ru": 1_940,
+    "su": 61, "sw": 79, "th": 160, "tr": 540, "vi": 1_290, "yo": 34, "zh": 1_390,
+}  # fmt: skip
+# An index with a smaller share of an edition's articles is not the edition, whatever dump it is of.
+_WHOLE = 0.5
+# The pages that one file of a dump in several files holds.
+_PART_FILE = re.compile(r"\.xml-p(\d+)p(\d+)")
 
 
 class Shipped(NamedTuple):
@@ -154,8 +167,25 @@ def _corpus(record: Measurement) -> Iterator[Differs]:
     if own:
         count = sum((index.get("passages") or {}).get(lang, 0) for lang in own)
         yield Differs("data", "index.recipe", f"own, {count:,} passages in {' '.join(own)}", "a known source")
-    if index.get("part"):
-        yield Differs("data", "index.part", f"a part of the source in {' '.join(index['part'])}", "all of it")
+    parts = [*(index.get("part") or ())]
+    below = {lang: _below_edition(lang, str(source), index) for lang, source in sources.items() if lang not in parts}
+    parts += [f"{lang} ({why})" for lang, why in below.items() if why]
+    if parts:
+        yield Differs("data", "index.part", f"a part of the source in {' '.join(parts)}", "all of it")
+
+
+def _below_edition(lang: str, source: str, index: Mapping[str, Any]) -> str | None:
+    """Return why passages of a source in an index are no whole edition of Wikipedia; None if nothing says so.
+
+    A file of the dump is missing, or there are less than half as many passages as the edition had articles.
+    """
+    ends = sorted((int(first), int(last)) for first, last in _PART_FILE.findall(source))
+    if len(ends) == 1 or any(a[1] + 1 < b[0] for a, b in pairwise([(0, 0), *ends])):
+        return f"{number_of(len(ends), 'file')} of the dump"
+    held, articles = (index.get("passages") or {}).get(lang), 1000 * _ARTICLES.get(lang, 0)
+    if "wiki" in source.lower() and held is not None and held < _WHOLE * articles:
+        return f"{number_of(held, 'passage')} of an edition of {articles:,} articles"
+    return None
 
 
 def _instrument(record: Measurement) -> Iterator[Differs]:

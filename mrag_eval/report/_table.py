@@ -15,8 +15,6 @@ from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
 
-SETTINGS = ", other settings: "
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -94,16 +92,17 @@ def markdown(tables: Sequence[Table], width: int | None = None) -> str:
 def _marked(table: Table) -> tuple[Table, list[str]]:
     """Return the table with marks in its sources for what differs from it, and a line for each difference."""
     ours = [row.differs for row in table.rows if not row.source.startswith(("paper", "computed", "no run"))]
-    found = list(dict.fromkeys(text for differs in ours for text in differs))
-    shared = [text for text in found if len(ours) > 1 and all(text in differs for differs in ours)]
-    marks = {text: f" [{n}]" for n, text in enumerate((text for text in found if text not in shared), 1)}
-
-    def marked(row: Row) -> Row:
-        plain = row.source.partition(SETTINGS)[0].replace("this run", "run otherwise")
-        return replace(row, source=plain + "".join(marks.get(text, "") for text in row.differs))
-
+    shared, marks = numbered(ours)
+    rows = tuple(replace(row, source=row.source + "".join(marks.get(t, "") for t in row.differs)) for row in table.rows)
     lines = [f"all runs of ours differ: {text}" for text in shared] + [f"{m.strip()} {t}" for t, m in marks.items()]
-    return replace(table, rows=tuple(marked(row) if row.differs else row for row in table.rows)), lines
+    return replace(table, rows=rows), lines
+
+
+def numbered(rows: Sequence[Sequence[str]]) -> tuple[list[str], dict[str, str]]:
+    """Return what is said of all of several rows, and the mark of each text that is said of some of them."""
+    found = list(dict.fromkeys(text for row in rows for text in row))
+    shared = [text for text in found if len(rows) > 1 and all(text in row for row in rows)]
+    return shared, {text: f" [{n}]" for n, text in enumerate((text for text in found if text not in shared), 1)}
 
 
 def _grids(table: Table, width: int | None) -> list[str]:
@@ -186,17 +185,33 @@ def _blanks(table: Table) -> list[str]:
 
 
 def comma_separated(tables: Sequence[Table]) -> str:
-    """Return one line per cell: table, labels, source, column, task, metric, value, low, high, n, reason."""
+    """Return one line per cell: table, labels, source, column, task, metric, figures, reason, state, differences."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "row", "from", "column", "task", "metric", "value", "low", "high", "n", "reason"])
+    head = (
+        "table",
+        "row",
+        "from",
+        "column",
+        "task",
+        "metric",
+        "value",
+        "low",
+        "high",
+        "n",
+        "reason",
+        "state",
+        "differs",
+    )
+    writer.writerow(head)
     for table in tables:
         for row in table.rows:
             for name, cell in zip(table.columns, row.cells, strict=True):
                 digits = table.digits if cell.digits is None else cell.digits
                 bounds = ["" if x is None else decimal(x, digits) for x in (cell.value, cell.low, cell.high)]
                 named = (table.id, " / ".join(row.labels), row.source, name, cell.task or "", cell.metric or "")
-                tail = ["" if cell.n is None else cell.n, csv_cell(cell.reason or "")]
+                texts = (cell.reason or "", cell.state, "; ".join(row.differs))
+                tail = ["" if cell.n is None else cell.n, *map(csv_cell, texts)]
                 # numbers are no formulas: -0.5 stays one
                 writer.writerow([*map(csv_cell, named), *bounds, *tail])
     return out.getvalue().rstrip("\n")

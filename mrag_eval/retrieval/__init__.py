@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from mrag_eval.retrieval._corpus_commands import corpora_folder, how_to_add, how_to_build, small_corpus
     from mrag_eval.retrieval._pipeline import retrieve
+    from mrag_eval.retrieval._plan import plan_rows
     from mrag_eval.retrieval._repeated import Repeated, indexed_passages, repeated
     from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row, said_text, served
     from mrag_eval.retrieval._starter_plan import plan_starter

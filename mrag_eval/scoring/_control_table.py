@@ -91,12 +91,15 @@ def _share(rows: Sequence[Checked], metric: str, control: Control, columns: Colu
 def control_marks(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, str]:
     """Return language -> why its scores by a metric are marked, from the languages and controls of rows."""
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    control = control_of(metric)
     for language, record in records:
-        for name in _ends(metric):
+        for name in (*control.ceilings[:1], *control.floors[:1]):
             if (value := record.values.get(name, {}).get(metric)) is not None:
                 values[language][name].append(value)
     found = {
-        language: control_mark(control_of(metric), scale_of(metric), more_is_better(metric), _means(own))
+        language: control_mark(
+            control, scale_of(metric), more_is_better(metric), {name: sum(of) / len(of) for name, of in own.items()}
+        )
         for language, own in sorted(values.items())
     }
     return {language: why for language, why in found.items() if why is not None}
@@ -110,15 +113,6 @@ def ceilings(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[
         if (value := record.values.get(ceiling, {}).get(metric)) is not None:
             values[language].append(value)
     return {language: sum(own) / len(own) for language, own in sorted(values.items())}
-
-
-def _ends(metric: str) -> tuple[str, ...]:
-    control = control_of(metric)
-    return (*control.ceilings[:1], *control.floors[:1])
-
-
-def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
-    return {name: sum(own) / len(own) for name, own in values.items()}
 
 
 def marked_by_controls(table: Table, metric: str) -> dict[str, str]:

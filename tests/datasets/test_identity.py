@@ -483,7 +483,6 @@ def test_travels_documents_are_official_in_another_format(test_data: Path, tmp_p
         {"benchmark": "blend_saq", "path": "blend/annotations"},
         {"benchmark": "xlcost", "path": "cross_lingual_cost", "corpus": "none"},
         {"benchmark": "mkqa", "path": "mkqa_sample/test_mkqa.jsonl.gz", "language": "de", "subset": "all"},
-        {"benchmark": "bordirlines", "borderlines": "borderlines"},
     ],
     ids=lambda block: block["benchmark"],
 )
@@ -492,6 +491,20 @@ def test_of_a_copy_with_nothing_declared_nothing_is_said(block: dict[str, Any], 
     found = load_benchmark({key: str(test_data / value) if key in keys else value for key, value in block.items()})
     assert identity_of(found.source).status == "local"
     assert published_rows(block).content is None  # type: ignore[union-attr]
+
+
+def test_the_documented_copy_of_borderlines_is_official_and_a_changed_one_is_not(
+    test_data: Path, tmp_path: Path
+) -> None:
+    """Whatever is drawn from the questions; a file whose text is changed makes other questions."""
+    block = {"benchmark": "bordirlines", "borderlines": str(test_data / "borderlines")}
+    for drawn in ({}, {"languages": ["ko"]}, {"persona": "un"}):
+        assert identity_of(load_benchmark({**block, **drawn}).source).status == "official"
+    shutil.copytree(test_data / "borderlines", tmp_path / "copy")
+    file = tmp_path / "copy" / "original" / "translate" / "prompts_mc_q" / "prompts.ko"
+    file.write_text(file.read_text("utf-8").replace("?", "？"), "utf-8")
+    found = identity_of(load_benchmark({**block, "borderlines": str(tmp_path / "copy")}).source)
+    assert (found.status, found.reason) == ("other", "a copy whose rows differ from the published")
 
 
 def test_the_declared_hashes_are_those_of_the_complete_copies(test_data: Path) -> None:
@@ -579,6 +592,14 @@ def test_declared_content_decides_before_the_revision() -> None:
     content["art"] = PublishedPart(1, "0" * 64)
     found = published_record(ROWS, PublishedRows(content), {"hub": "o/n", "revision": COMMIT}, {"o/n": COMMIT})
     assert (found["status"], found["reason"]) == ("other", "a copy whose rows differ from the published: art")
+
+
+def test_the_newest_revision_may_be_another_than_that_of_the_declared_copy() -> None:
+    """A publisher whose revision is not pinned: other content of the published number is no fault of the run's."""
+    content = {name: PublishedPart(part.rows, "0" * 64) for name, part in ROWS.items()}
+    found = published_record(ROWS, PublishedRows(content), {"hub": "o/n"}, {"o/n": None})
+    assert (found["status"], found["reason"]) == ("revision", "by revision, content not verified")
+    assert published_record(ROWS, PublishedRows(content), {"path": "copy"}, {"o/n": None})["status"] == "other"
 
 
 def test_the_commit_is_that_of_what_was_read(tmp_path: Path) -> None:

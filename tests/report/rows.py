@@ -66,7 +66,7 @@ def filling(task: str, stated: Mapping[str, Any]) -> LeafResult:
     if mode.source == "agents":
         instrument |= {"planner": model, "critic": model}
     if {mode.query_translation, mode.document_translation} != {"none"}:
-        instrument["translator"] = {"backend": "nllb", "model": "m"}
+        instrument["translator"] = {"backend": "lm", "model": wanted(stated, "translator", "m")}
     record = Measurement(task, {}, setting, instrument, data, shipped=official.sha256)
     likely = {"greedy path": "hf-greedy-path", "likelihood": "hf"}
     scored = stated.get("scored_by")
@@ -75,23 +75,29 @@ def filling(task: str, stated: Mapping[str, Any]) -> LeafResult:
 
 
 def _index(corpus: str, stated: Mapping[str, Any]) -> dict[str, Any]:
-    def wanted(name: str, default: Any) -> Any:
-        found = stated.get(name)
-        return (found["any"][0] if isinstance(found, Mapping) else found) or default
-
-    found = {"kind": wanted("kind", "dense"), "embedder": wanted("retriever", "org/encoder"), "revision": "r1"}
+    found = {
+        "kind": wanted(stated, "kind", "dense"),
+        "embedder": wanted(stated, "retriever", "org/encoder"),
+        "revision": "r1",
+    }
     if corpus == "benchmark":
         return found
-    edition = re.sub(r"^Wikipedia (\d+)$", r"wikimedia/wikipedia, \1.ko", wanted("corpus", "passages"))
-    method, size = wanted("chunker", "words 100").split()
-    languages = wanted("languages", "ar ko").split()
+    edition = re.sub(r"^Wikipedia (\d+)$", r"wikimedia/wikipedia, \1.ko", wanted(stated, "corpus", "passages"))
+    method, size = wanted(stated, "chunker", "words 100").split()
+    languages = wanted(stated, "languages", "ar ko").split()
     return {
         **found,
         "content_hash": "cd" * 32,
         "chunker": {"method": method, "size": int(size)},
-        "passages": dict.fromkeys(languages, 9),
+        "passages": dict.fromkeys(languages, 9_000_000),
         "recipe": {"sources": dict.fromkeys(languages, f"{edition}, revision r"), "versions": {"numpy": "2"}},
     }
+
+
+def wanted(stated: Mapping[str, Any], name: str, default: Any) -> Any:
+    """Return what a row requires, of several the first; the default where it requires nothing."""
+    found = stated.get(name)
+    return (found["any"][0] if isinstance(found, Mapping) else found) or default
 
 
 def with_record(leaf: LeafResult, record: Measurement) -> LeafResult:

@@ -17,7 +17,7 @@ from mrag_eval.metrics import t_interval
 from mrag_eval.platform import MetricError
 from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout, render
 from mrag_eval.report.labels._labelled import LabelledPair, LabelledRun, write_labelled
-from tests.tables import single_spaced
+from tests.tables import single_spaced, told
 from tests.worlds.measured import recorded, with_records
 
 SCORES = {"rows": 720, "metrics": {}, "unscored": {}}
@@ -105,7 +105,7 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
     published = [81.4, 81.3, 72.3, 12.4, 8.9, 69.1, 76.9, 1.227, 0.429]
     assert [cell.value for cell in gpt.cells] == [*published, *[None] * 4]
     (random,) = [row for row in table.rows if row.labels == ("", "RANDOM")]
-    assert random.source == "computed, 720 questions"
+    assert told(random) == "computed, 720 questions"
     assert (random.cells[0].value, random.cells[7].value) == (pytest.approx(45.81), 1.5)
     text = single_spaced(render([table]))
     assert "1.227" in text
@@ -115,7 +115,7 @@ def test_our_figures_are_next_to_the_papers(tmp_path: Path) -> None:
 
 def test_a_run_in_another_mode_does_not_fill_the_cell(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"bordirlines_qlang_direct_openai": ("all", 0.7)})
-    ours = [row.source for row in tables(path)["4"].rows if row.labels == ("qlang", "org/tiny")]
+    ours = [told(row) for row in tables(path)["4"].rows if row.labels == ("qlang", "org/tiny")]
     assert ours == ["this run, other settings: retrieval.mode=all, not qlang"]
 
 
@@ -154,7 +154,7 @@ def test_ways_of_scoring_are_never_mixed(tmp_path: Path) -> None:
         tmp_path / "results_2.json", {task: ("no_ir", 0.5)}, by="likelihood", model="hf-greedy-path", seed=2, rows=30
     )
     both = tables(likely, path)
-    assert [row.source for row in both["4 (greedy path)"].rows if row.labels == ("", "RANDOM")] == [
+    assert [told(row) for row in both["4 (greedy path)"].rows if row.labels == ("", "RANDOM")] == [
         "computed, 30 questions"
     ]
     assert own(both["4 (greedy path)"], "no_ir")["KB CS"].value == pytest.approx(50)
@@ -194,7 +194,7 @@ FIGURES = ("Figure 4", "Figure 10", "Figures 15, 16")
 def test_a_citation_run_of_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None:
     found = tables(write_citations(tmp_path / "results_1.json", 1.0, {"en": 3}, ran=2))
     for name in FIGURES:
-        sources = {row.source for row in found[name].rows if row.source.startswith("this run")}
+        sources = {told(row) for row in found[name].rows if told(row).startswith("this run")}
         assert sources == {"this run, other settings: rows=2 of 720, not all"}, name
 
 
@@ -209,11 +209,11 @@ def test_labels_say_how_the_run_with_their_documents_differs(tmp_path: Path) -> 
         run = LabelledRun(task, "qlang", "openai", "acme/reader", "zero-shot", (pair,), record)
         write_labelled(tmp_path, Path("samples_a.jsonl"), run)
         found = tables(tmp_path)
-        sources = {row.source for name in ("6", "7", "9", "10") for row in found[name].rows if "this run" in row.source}
+        sources = {told(row) for name in ("6", "7", "9", "10") for row in found[name].rows if "this run" in told(row)}
         # the paper does not say how it counts viewpoints
         said = f", other settings: {differs}" if differs else ""
         assert sources == {f"this run{said}", f"this run, our scheme{said}"}
-        schemes = {row.labels[0]: "our scheme" in row.source for row in found["9"].rows if "this run" in row.source}
+        schemes = {row.labels[0]: "our scheme" in told(row) for row in found["9"].rows if "this run" in told(row)}
         assert {label: ", viewpoint" in label for label in schemes} == schemes
 
 
@@ -234,8 +234,8 @@ def test_filtered_documents_take_no_place_of_all_documents(filtered_first: bool,
     for folder, run in zip("ab", reversed(runs) if filtered_first else runs, strict=True):
         write_labelled(tmp_path / folder, Path("samples_a.jsonl"), run)
     found = tables(tmp_path)
-    (share,) = [row for row in found["10"].rows if row.source.startswith("this run")]
-    assert (share.source, share.cells[1].value) == ("this run", pytest.approx(2 / 3))
+    (share,) = [row for row in found["10"].rows if told(row).startswith("this run")]
+    assert (told(share), share.cells[1].value) == ("this run", pytest.approx(2 / 3))
     shares = {row.labels[0]: [cell.value for cell in row.cells[:4]] for row in found["Figures 8, 9"].rows}
     assert shares == {name: [100.0, 0.0, 100.0, None] for name in ("people (openai)", "acme/reader, few-shot (openai)")}
 
@@ -268,9 +268,9 @@ def test_ranks_are_those_of_the_own_question(mode: str, changes: dict[str, Any],
         run = LabelledRun(task, name, "openai", "acme/reader", "few-shot", pairs, record)
         write_labelled(tmp_path / f"{name}{len(blocks)}", Path("samples_a.jsonl"), run)
     found = tables(tmp_path)
-    shares = [row for row in found["10"].rows if row.source.startswith("this run")]
+    shares = [row for row in found["10"].rows if told(row).startswith("this run")]
     assert [(row.labels, row.cells[1].value, row.cells[1].n) for row in shares] == [(("qlang (acme/reader)",), 0.5, 2)]
-    ranks = [row for row in found["Figures 8, 9"].rows if row.source.startswith("this run")]
+    ranks = [row for row in found["Figures 8, 9"].rows if told(row).startswith("this run")]
     assert [[(cell.value, cell.n) for cell in row.cells[:2]] for row in ranks] == [[(100.0, 1), (0.0, 1)]] * 2
 
 
@@ -285,8 +285,8 @@ def test_documents_of_the_run_like_its_task_are_counted(dates: tuple[float, floa
         rows = {"row": "Islet_en", "cell": {"query_lang": "en"}, "values": {}}
         line = {"doc": {"id": "Islet_en", "query": "?", "query_lang": "en", "passages": passages}, "rows": rows}
         (tmp_path / f"samples_{task}_{date}.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
-    ours = [row for row in tables(tmp_path)["2"].rows if row.source.startswith("this run")]
-    assert {row.source for row in ours} == {"this run"}
+    ours = [row for row in tables(tmp_path)["2"].rows if told(row).startswith("this run")]
+    assert {told(row) for row in ours} == {"this run"}
     assert ours[0].labels == ("English",)
     assert [cell.value for cell in ours[0].cells] == [1, 10, 10, 10]
 
@@ -297,7 +297,7 @@ def test_a_system_instruction_is_other_settings(tmp_path: Path) -> None:
     for config in content["configs"].values():
         config["measurement"]["setting"]["run"] = {"system_instruction": "You are a proud patriot."}
     path.write_text(json.dumps(content), "utf-8")
-    ours = {row.source for row in tables(path)["4"].rows if row.labels[-1] == "org/tiny"}
+    ours = {told(row) for row in tables(path)["4"].rows if row.labels[-1] == "org/tiny"}
     assert ours == {"this run, other settings: run.system_instruction=You are a proud patriot., not set in the task"}
 
 
@@ -307,7 +307,7 @@ def test_a_later_run_with_other_settings_does_not_replace_one_with_the_papers(tm
         write_citations(tmp_path / "results_2.json", 2.0, {"en": 1}, ran=2),
     )
     (english,) = [row for row in found["Figure 10"].rows if row.labels == ("English (org/tiny)",)]
-    assert (english.source, english.cells[2].value) == ("this run", 75.0)
+    assert (told(english), english.cells[2].value) == ("this run", 75.0)
     line = "org/tiny, bordirlines_rel_langs_citation_openai: a run with other settings is left out (results_2.json)"
     for name in FIGURES:
         assert line in found[name].notes, name

@@ -12,10 +12,13 @@ from mrag_eval.config import Agent, validated
 from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout
 from mrag_eval.report.tables._layout_schema import PublishedRow
+from tests.tables import told
 from tests.worlds.measured import with_records
 
 LLAMA = "Llama-3.2-3B-Instruct"
 CELLS = "7, 8, 9, 10, 11, 12"
+# Passages of whole editions.
+WHOLE = {"en": 9_000_000, "su": 90_000}
 POOL = ["id", "am", "su", "ar", "ha", "en", "zh", "ko", "as", "el", "fa", "es", "az"]
 BASELINES = ("Non-RAG", "monoRAG", "multiRAG", "crossRAG")
 CONDITIONS = [*((name, "") for name in BASELINES), ("CORAL", "GPT-OSS-120B"), ("CORAL", "Qwen3-235B")]
@@ -126,7 +129,11 @@ def leaf(value: float, n: int, mode: str, **agent: Any) -> dict[str, Any]:
     retrieval = {"mode": mode, "k": 5, "corpus": "wikipedia", "rerank": None, "query_text": "question+options"}
     retrieval["pool"] = POOL
     config: dict[str, Any] = {"retrieval": retrieval, "data": {}, "scores": scores}
-    config["index"] = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B", "passages": {"en": 9, "su": 9}}
+    config["index"] = {
+        "kind": "dense",
+        "embedder": "Qwen/Qwen3-Embedding-8B",
+        "passages": {"en": 9_000_000, "su": 90_000},
+    }
     dumps = {code: f"Wikimedia dump, {code}wiki-20251020-pages.xml" for code in ("en", "su")}
     config["index"]["recipe"] = {"sources": dumps}
     settings = validated(Agent, {"max_rounds": 3}, "agent").model_dump(mode="json")
@@ -185,7 +192,7 @@ def test_runs_with_other_settings_do_not_belong_into_the_cells(tmp_path: Path) -
     content = {"model_name": "org/m", "date": 1.0, "configs": with_records(leaves), "results": {}}
     path.write_text(json.dumps(content), "utf-8")
     table = shown(path)["1"]
-    assert table.rows[-1].source == "this run, other settings: agent.filter=none, not critic"
+    assert told(table.rows[-1]) == "this run, other settings: agent.filter=none, not critic"
     assert own(table, "CORAL")["su"].value == pytest.approx(50.0)
 
 
@@ -227,9 +234,9 @@ def test_a_run_with_another_k_pool_threshold_or_limit_is_shown_under_other_setti
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records, "results": {}}), "utf-8")
     tables = shown(path)
     for name in ("1", "2", "3", "6", CELLS):
-        ours = [r.source for r in tables[name].rows if r.source.startswith("this run")]
+        ours = [told(r) for r in tables[name].rows if told(r).startswith("this run")]
         assert ours == [f"this run, other settings: {differs}"], name
-    ours = [r for r in tables["1"].rows if r.source.startswith("this run")]
+    ours = [r for r in tables["1"].rows if told(r).startswith("this run")]
     assert ours[0].cells[0].value == pytest.approx(50.0)
 
 
@@ -239,7 +246,7 @@ def test_planners_and_critics_have_separate_rows(tmp_path: Path) -> None:
         content = {"model_name": "org/m", "date": float(date), "configs": with_records(leaves), "results": {}}
         (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
     table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
-    ours = {r.labels[1]: r.cells[0].value for r in table.rows if r.source == "this run"}
+    ours = {r.labels[1]: r.cells[0].value for r in table.rows if told(r) == "this run"}
     assert ours == {
         "org/m · planner gpt-oss, critic gpt-oss": pytest.approx(60.0),
         "org/m · planner qwen, critic qwen": pytest.approx(50.0),
@@ -255,7 +262,7 @@ def test_an_alias_that_names_another_model_is_another_row(tmp_path: Path) -> Non
         content = {"model_name": "org/m", "date": float(date), "configs": records, "results": {}}
         (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
     table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
-    assert {r.labels[1]: r.cells[0].value for r in table.rows if r.source == "this run"} == {
+    assert {r.labels[1]: r.cells[0].value for r in table.rows if told(r) == "this run"} == {
         "org/m · planner GPT-OSS-120B, critic GPT-OSS-120B": pytest.approx(60.0),
         "org/m · planner Qwen3-235B, critic Qwen3-235B": pytest.approx(50.0),
     }
@@ -269,7 +276,7 @@ def test_of_two_runs_the_one_like_its_task_is_this_run(dates: tuple[float, float
         content = {"model_name": "org/m", "date": date, "configs": with_records({"blend_multirag_su": made})}
         (tmp_path / f"results_{date}.json").write_text(json.dumps(content), "utf-8")
     table = {t.id: t for t in layout_tables("coral", [tmp_path])}["1"]
-    assert {r.source: r.cells[0].value for r in table.rows if r.labels == ("multiRAG", "org/m")} == {
+    assert {told(r): r.cells[0].value for r in table.rows if r.labels == ("multiRAG", "org/m")} == {
         "this run": pytest.approx(50.0),
         "this run, other settings: retrieval.document_translation=en, not set in the task": pytest.approx(70.0),
     }
@@ -283,22 +290,23 @@ def test_parts_of_several_tasks_are_one_row(tmp_path: Path) -> None:
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
     (ours,) = [r for r in shown(path)["1"].rows if r.labels[-1] == "org/m"]
-    assert ours.source == "this run, other settings: a part of the rows, not all"
+    assert told(ours) == "this run, other settings: a part of the rows, not all"
     assert ours.cells[1].value == pytest.approx(20.0)
 
 
-def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
+def test_the_translator_is_named_among_the_differences(tmp_path: Path) -> None:
     by = {"translator": {"backend": "lm", "model": "openai-chat-completions", "args": {"model": "acme/polyglot"}}}
     records = with_records({"blend_crossrag_su": leaf(0.5, 10, "crossrag")}, instrument=by)
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
     table = shown(path)["1"]
-    assert ("crossRAG", "org/m", "this run") in [(*r.labels, r.source) for r in table.rows]
-    assert "org/m, translated by lm acme/polyglot (the paper: Qwen3-235B-A22B-Instruct-2507)" in table.notes
+    said = "this run, other settings: translator=lm acme/polyglot, not Qwen3-235B-A22B-Instruct-2507"
+    assert ("crossRAG", "org/m", said) in [(*r.labels, told(r)) for r in table.rows]
+    assert "org/m, translated by lm acme/polyglot" in table.notes
 
 
 @pytest.mark.parametrize(
-    ("critic", "told"),
+    ("critic", "said"),
     [
         ({"temperature": 0.6, "max_completion_tokens": 32_768}, "this run"),
         ({"temperature": 0.0, "max_tokens": 32_768}, "1 with temperature 0.0, 32768 tokens"),
@@ -306,7 +314,7 @@ def test_the_translator_is_named_beside_the_papers(tmp_path: Path) -> None:
     ],
 )
 def test_agents_that_decode_in_another_way_are_no_run_of_the_paper(
-    tmp_path: Path, critic: dict[str, Any], told: str
+    tmp_path: Path, critic: dict[str, Any], said: str
 ) -> None:
     seat = {"model": "local-chat-completions", "args": {"model": "qwen"}}
     decoding = {"planner": {"temperature": 0.6, "max_tokens": 32_768}, "critic": critic}
@@ -315,7 +323,7 @@ def test_agents_that_decode_in_another_way_are_no_run_of_the_paper(
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "org/m", "date": 1.0, "configs": records}), "utf-8")
     (ours,) = [r for r in shown(path)["1"].rows if r.labels[-1].startswith("org/m")]
-    assert ours.source == (told if told == "this run" else f"this run, other settings: agents={told}, not 1")
+    assert told(ours) == (said if said == "this run" else f"this run, other settings: agents={said}, not 1")
 
 
 def test_the_highest_number_of_rounds_is_noted(run: Path) -> None:

@@ -16,7 +16,7 @@ from mrag_eval.datasets._xrag import HUB
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import LayoutTable, Table, layout_names, layout_tables, load_layout, render
 from tests.programs import Programs
-from tests.tables import single_spaced
+from tests.tables import single_spaced, told
 from tests.worlds.measured import with_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def tables(*paths: Path) -> dict[str, Table]:
 
 
 def row(table: Table, *labels: str, source: str = "this run") -> dict[str, Any]:
-    (found,) = [r for r in table.rows if r.labels == labels and re.match(rf"{source}(, Table|$)", r.source)]
+    (found,) = [r for r in table.rows if r.labels == labels and re.match(rf"{source}(, Table|$)", told(r))]
     return dict(zip(table.columns, found.cells, strict=True))
 
 
@@ -225,15 +225,15 @@ def test_a_run_with_other_settings_is_beneath_the_table_with_what_differs(
     path = write(tmp_path / "results_1.json", {"xrag_mono_de": made, "xrag_mono_es": leaf(0.25)})
     table = tables(path)["4"]
     ours, beneath = table.rows[-2:]
-    assert (ours.source, ours.cells[1].value, ours.cells[2].value) == ("this run", None, 25.0)
+    assert (told(ours), ours.cells[1].value, ours.cells[2].value) == ("this run", None, 25.0)
     assert ours.cells[1].reason == "run with other settings, see below"
-    assert (beneath.labels, beneath.source) == (("org/model",), f"this run, other settings: {differs}")
+    assert (beneath.labels, told(beneath)) == (("org/model",), f"this run, other settings: {differs}")
     assert (beneath.cells[1].value, beneath.cells[2].reason) == (50.0, "run, see another row of it")
 
 
 def test_a_run_with_a_limit_is_not_the_papers(tmp_path: Path) -> None:
     table = tables(write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(1.0, n=1)}, of=1000))["4"]
-    assert [r.source for r in table.rows if r.labels == ("org/model",)] == [
+    assert [told(r) for r in table.rows if r.labels == ("org/model",)] == [
         "this run, other settings: rows=1 of 1,000, not all"
     ]
     # what ran is never said not to have run
@@ -249,7 +249,7 @@ def test_modes_over_other_parts_of_the_rows_are_not_in_one_row(tmp_path: Path) -
         sizes = {"n-samples": {"xrag_mono_de": {"original": 300, "effective": rows}}}
         path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | sizes), encoding="utf-8")
     table = tables(tmp_path)["7"]
-    ours = [[cell.n for cell in r.cells] for r in table.rows if r.source == "this run"]
+    ours = [[cell.n for cell in r.cells] for r in table.rows if told(r) == "this run"]
     assert sorted(ours, key=str) == [[300, None, None], [None, 20, None]]
     assert any("20 of 300 rows" in r.labels[0] for r in table.rows)
 
@@ -261,8 +261,8 @@ def test_of_two_runs_of_a_mode_the_one_like_its_task_counts(dates: tuple[float, 
         found = leaf(None, retrieval={"mode": "qlang", **more}, metrics=scored)
         found["scores"] |= {"rows": 300, "query_langs": {"de": 300}}
         write(tmp_path / f"results_{date}.json", {"xrag_mono_de": found}, date=date)
-    (ours,) = [r for r in tables(tmp_path)["7"].rows if r.source.startswith("this run")]
-    assert (ours.source, ours.cells[0].value) == ("this run", 50.0)
+    (ours,) = [r for r in tables(tmp_path)["7"].rows if told(r).startswith("this run")]
+    assert (told(ours), ours.cells[0].value) == ("this run", 50.0)
 
 
 def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_not(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_an_earlier_run_has_a_row_if_its_settings_differ_and_a_line_if_they_do_n
     table = tables(tmp_path)["4"]
     assert row(table, "org/model")["De"].value == pytest.approx(30.0)
     beneath = table.rows[-1]
-    assert (beneath.source, beneath.cells[1].value) == ("this run, other settings: judges=a b c, not a b d", 10.0)
+    assert (told(beneath), beneath.cells[1].value) == ("this run, other settings: judges=a b c, not a b d", 10.0)
     left_out = [note for note in table.notes if "left out" in note]
     assert left_out == ["org/model, xrag_mono_de: an earlier run with the same settings is left out (results_2.json)"]
 
@@ -310,7 +310,7 @@ def test_a_judge_without_a_vote_is_no_judge_of_the_paper_s_three(
     }
     path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.5, judges=seats)})
     table = tables(path)["4"]
-    sources = {row.source for row in table.rows if row.labels == ("org/model",)}
+    sources = {told(row) for row in table.rows if row.labels == ("org/model",)}
     differs = {f"this run, other settings: judges={3 - dead}, not 3"} if dead else set()
     assert differs <= sources
     assert any("other settings" in source for source in sources) == bool(dead)
@@ -329,7 +329,7 @@ def test_a_judge_with_one_vote_is_one_and_its_failed_votes_are_counted(tmp_path:
     seats = {name: votes(name, 1, timeout=11) for name in ("one", "two", "three")}
     path = write(tmp_path / "results_1.json", {"xrag_mono_de": leaf(0.5, judges=seats)})
     table = tables(path)["4"]
-    assert not any("other settings" in row.source for row in table.rows)
+    assert not any("other settings" in told(row) for row in table.rows)
     assert any("failed votes: one 11 of 12 (11 timeout); two 11 of 12" in note for note in table.notes)
     assert not any("no judge" in note for note in table.notes)
 
@@ -413,7 +413,9 @@ def test_the_command_prints_or_writes(run: Path, tmp_path: Path, programs: Progr
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.startswith("### Table 3: ")
     subprocess.run([*command, "--format", "csv", "-o", str(out)], check=True)
-    assert out.read_text(encoding="utf-8").startswith("table,row,from,column,task,metric,value,low,high,n,reason\n")
+    assert out.read_text(encoding="utf-8").startswith(
+        "table,row,from,column,task,metric,value,low,high,n,reason,state,differs\n"
+    )
     wrong = subprocess.run([*command, "--format", "pdf"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "no format 'pdf'" in wrong.stderr

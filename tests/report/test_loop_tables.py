@@ -13,6 +13,7 @@ from mrag_eval.core._languages import CORAL_TIERS
 from mrag_eval.report import Table, report_tables
 from mrag_eval.report.tables._loop_tables import cost_table, language_table
 from mrag_eval.report.tables._margins import margin_table
+from tests.tables import told
 from tests.worlds.measured import blocks_of, with_records
 
 LABEL = "org/m · planner p, critic p"
@@ -30,7 +31,7 @@ def write_run(folder: Path, answers: dict[str, Sequence[int]], model: str = "org
         scores: dict[str, Any] = {"metrics": {"acc": {"value": sum(right) / n, "n": n}}, "unscored": {}, "rows": n}
         configs[task] = {"retrieval": {"mode": MODES[mode]}, "data": {"benchmark": benchmark}, "scores": scores}
         if mode != "norag":
-            index = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B", "passages": {"ko": 3}}
+            index = {"kind": "dense", "embedder": "Qwen/Qwen3-Embedding-8B", "passages": {"ko": 700_000}}
             configs[task]["index"] = {**index, "recipe": {"sources": {"ko": "wikimedia/wikipedia, 20251020.ko (a)"}}}
         if mode == "coral":
             settings = {"planner": "p", "critic": "p", "preset": "coral", "max_rounds": 3, "rewrite": True}
@@ -149,9 +150,9 @@ def test_runs_that_differ_in_the_same_way_have_a_margin_labelled_so(tmp_path: Pa
         assert cells(table, LABEL)["CLIcK"].value == pytest.approx(50.0)
     assert as_shipped is not None
     assert alike is not None
-    assert as_shipped.rows[0].source == "this run"
-    assert alike.rows[0].source.startswith("this run, other settings: ")
-    assert "e5" in alike.rows[0].source
+    assert told(as_shipped.rows[0]) == "this run"
+    assert told(alike.rows[0]).startswith("this run, other settings: ")
+    assert "e5" in told(alike.rows[0])
     # multiRAG with the paper's embedder is no baseline of such a CORAL; Non-RAG has none
     apart = with_embedder("click_coral")
     assert cells(apart, LABEL)["CLIcK"].value == pytest.approx(75.0)
@@ -225,7 +226,7 @@ def test_a_loop_names_the_settings_that_are_not_the_papers(tmp_path: Path) -> No
     other = write_run(tmp_path / "b", {"click_coral": [1, 0]}, max_corpora=1, max_rounds=5)
     for table in (cost_table([usual, other]), language_table([usual, other])):
         assert table is not None
-        sources = {row.source.replace(", n=5", "").replace(", n=3", "").replace(", n=6", "") for row in table.rows}
+        sources = {told(row).replace(", n=5", "").replace(", n=3", "").replace(", n=6", "") for row in table.rows}
         # the paper gives no highest number of rounds
         assert sources == {"this run", "this run, other settings: agent.max_corpora=1, not 3"}
 
@@ -250,7 +251,7 @@ def test_other_questions_are_another_loop(tmp_path: Path) -> None:
     other = changed_records(write_run(tmp_path / "b", {"blend_coral_ko": [1, 0]}), setting={"data": {"country": "X"}})
     table = cost_table([usual, other])
     assert table is not None
-    assert {row.source: row.cells[0].value for row in table.rows} == {
+    assert {told(row): row.cells[0].value for row in table.rows} == {
         "this run": 100.0,
         "this run, other settings: data.country=X, not set in the task": 50.0,
     }
@@ -284,7 +285,7 @@ def test_languages_chosen_against_languages_shown(tmp_path: Path) -> None:
     )
     # chosen: ko 2 + 4, en 1 + 1; shown: ko 3 + 3
     assert [cell.value for cell in chosen.cells] == pytest.approx([25.0, 75.0])
-    assert chosen.source == "this run, n=8"
+    assert told(chosen) == "this run, n=8"
     assert [cell.value for cell in used.cells] == pytest.approx([0.0, 100.0])
 
 

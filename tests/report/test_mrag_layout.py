@@ -11,7 +11,7 @@ import pytest
 from mrag_eval.datasets._mkqa import HUB
 from mrag_eval.prompts import system_prompts
 from mrag_eval.report import LayoutTable, Table, layout_tables, load_layout, render
-from tests.tables import single_spaced
+from tests.tables import single_spaced, told
 from tests.worlds.measured import with_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,7 +121,7 @@ def leaf(recall: float, system: str, mode: str = "en_only", **metrics: float) ->
             "kind": "dense",
             "embedder": "BAAI/bge-m3",
             "chunker": {"method": "words", "size": 100},
-            "passages": {"en": 25, "fr": 13},
+            "passages": {"en": 25_000_000, "fr": 13_000_000},
             "recipe": {
                 "sources": {"en": "KILT, Wikipedia of 2019-08-01, k.json", "fr": "wikimedia/wikipedia, 20231101.fr"}
             },
@@ -141,7 +141,7 @@ def write(path: Path, leaves: dict[str, Any], date: float) -> Path:
 
 def own(tables: list[Table], table: str, condition: str) -> dict[str, Any]:
     (found,) = [t for t in tables if t.id == table]
-    (row,) = [r for r in found.rows if r.source == "this run" and r.labels[0] == condition]
+    (row,) = [r for r in found.rows if told(r) == "this run" and r.labels[0] == condition]
     return dict(zip(found.columns, row.cells, strict=True))
 
 
@@ -155,15 +155,15 @@ def test_runs_of_one_task_with_different_prompts_fill_different_rows(tmp_path: P
     assert (short["recall ko"].value, short["CLR ko"].value) == (pytest.approx(40.0), pytest.approx(20.0))
     assert own(tables, "5", "Retrieval in English, Reply short (UL)")["recall ko"].value == pytest.approx(30.0)
     by_id = {table.id: table for table in tables}
-    (beneath,) = [r for r in by_id["5"].rows if "other settings" in r.source]
+    (beneath,) = [r for r in by_id["5"].rows if "other settings" in told(r)]
     assert beneath.labels == ("Retrieval in English, Reply short (EN)", "m")
-    assert beneath.source.startswith("this run, other settings: prompt.system=mine, not short_en")
+    assert told(beneath).startswith("this run, other settings: prompt.system=mine, not short_en")
     assert beneath.cells[3].value == pytest.approx(90.0)
     assert any("an earlier run with the same settings is left out (results_0.json)" in n for n in by_id["5"].notes)
     # in Table 1 the three with prompts of Table 5 are a line, and the one with a prompt of its own a row
     assert "m, with the settings of another table (5): mkqa_en_only_ko" in by_id["1 (MKQA)"].notes
     (korean,) = [r for r in by_id["1 (MKQA)"].rows if r.labels == ("Korean", "m")]
-    assert korean.source.startswith("this run, other settings: prompt.system=mine, not short_in_ul_ul")
+    assert told(korean).startswith("this run, other settings: prompt.system=mine, not short_in_ul_ul")
 
 
 def test_table_7_shows_recall_of_pages_next_to_recall_of_answers(tmp_path: Path) -> None:
@@ -193,11 +193,11 @@ def test_a_run_on_other_questions_is_not_the_papers(tmp_path: Path) -> None:
     made = leaf(0.5, "short_in_ul_ul")
     made["data"]["subset"] = "all"
     (table, *_) = layout_tables("mrag", [write(tmp_path / "results_1.json", {"mkqa_en_only_ko": made}, 1.0)])
-    (ours,) = [r for r in table.rows if r.source.startswith("this run")]
-    assert (ours.labels, ours.source) == (("Korean", "m"), "this run, other settings: data.subset=all, not kilt")
+    (ours,) = [r for r in table.rows if told(r).startswith("this run")]
+    assert (ours.labels, told(ours)) == (("Korean", "m"), "this run, other settings: data.subset=all, not kilt")
 
 
-FRENCH = {"passages": {"fr": 76}}
+FRENCH = {"passages": {"fr": 13_000_000}}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ FRENCH = {"passages": {"fr": 76}}
          "judge.correct_language.detector=lingua, not fasttext"),
         ("mkqa_fr", {"retrieval": {"languages": ["fr"]}}, "retrieval.languages=fr, not set in the task"),
         ("mkqa_fr", {"index": {**FRENCH, "recipe": {"sources": {"fr": "own"}}}},
-         "index.recipe=own, 76 passages in fr, not a known source; languages=fr, not THIRTEEN"),
+         "index.recipe=own, 13,000,000 passages in fr, not a known source; languages=fr, not THIRTEEN"),
         ("mkqa_fr", {"index": {**FRENCH, "recipe": {"sources": {"fr": "wikimedia/wikipedia, 20231101.fr, b"}}}},
          "languages=fr, not THIRTEEN"),
         ("mkqa_en_only_fr", {"index": {"recipe": {"sources": {"en": "wikimedia/wikipedia, 20231101.en, b"}}}},
@@ -224,13 +224,13 @@ def test_a_run_of_another_detector_or_corpus_is_not_the_papers(
     made = leaf(0.5, "short_in_ul_ul", "all" if task == "mkqa_fr" else "en_only")
     if task == "mkqa_fr":
         others = [code for code in THIRTEEN.split() if code not in ("en", "fr")]
-        made["index"]["passages"] |= dict.fromkeys(others, 9)
+        made["index"]["passages"] |= dict.fromkeys(others, 99_000_000)
         made["index"]["recipe"]["sources"] |= {code: f"wikimedia/wikipedia, 20231101.{code}, a" for code in others}
     for block, keys in changed.items():
         made[block] = {**made.get(block, {}), **keys}
     (table, *_) = layout_tables("mrag", [write(tmp_path / "results_1.json", {task: made}, 1.0)])
     (ours,) = [r for r in table.rows if r.labels == ("French", "m")]
-    assert ours.source == f"this run, other settings: {differs}".replace("THIRTEEN", THIRTEEN)
+    assert told(ours) == f"this run, other settings: {differs}".replace("THIRTEEN", THIRTEEN)
 
 
 THIRTEEN = "ar de en es fi fr it ja ko pt ru th zh"
@@ -241,15 +241,15 @@ def test_a_run_over_a_part_of_the_rows_is_not_the_papers(tmp_path: Path) -> None
     path = tmp_path / "results_1.json"
     path.write_text(json.dumps({"model_name": "m", "date": 1.0, "configs": made, "results": {}}), "utf-8")
     for table in layout_tables("mrag", [path]):
-        assert not [row for row in table.rows if row.source == "this run"]
+        assert not [row for row in table.rows if told(row) == "this run"]
     (ours,) = [r for r in layout_tables("mrag", [path])[0].rows if r.labels == ("French", "m")]
-    assert ours.source == "this run, other settings: rows=13 of 2,827, not all"
+    assert told(ours) == "this run, other settings: rows=13 of 2,827, not all"
 
 
 def test_conditions_without_a_run_are_one_line_and_no_empty_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "results_1.json", {"mkqa_en_only_ko": leaf(0.5, "short_in_ul_ul")}, 1.0)
     tables = {table.id: table for table in layout_tables("mrag", [path])}
-    ours = [row.labels for row in tables["1 (MKQA)"].rows if row.source == "this run"]
+    ours = [row.labels for row in tables["1 (MKQA)"].rows if told(row) == "this run"]
     assert ours == [("Korean", "m")]
     assert "m, not run: Arabic; Finnish; Japanese; Korean; Russian" in tables["1 (XOR-TyDi QA)"].notes
     shown = render([tables["1 (MKQA)"]])
@@ -271,7 +271,7 @@ def test_a_model_without_a_name_is_named_by_its_type(arguments: Any, tmp_path: P
     }
     (tmp_path / "results_1.json").write_text(json.dumps(content), encoding="utf-8")
     tables = layout_tables("mrag", [tmp_path])
-    assert {row.labels[-1] for row in tables[0].rows if row.source == "this run"} == {"oracle_answer"}
+    assert {row.labels[-1] for row in tables[0].rows if told(row) == "this run"} == {"oracle_answer"}
 
 
 def test_bm25_is_not_shown_as_the_papers_dense_retriever(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_bm25_is_not_shown_as_the_papers_dense_retriever(tmp_path: Path) -> None
     tables = layout_tables("mrag", [tmp_path])
     assert own(tables, "7", "Dense (BGE-m3)")["recall fr"].value == pytest.approx(50.0)
     (table,) = [t for t in tables if t.id == "7"]
-    assert {r.source: r.cells[5].value for r in table.rows if "other settings" in r.source} == {
+    assert {told(r): r.cells[5].value for r in table.rows if "other settings" in told(r)} == {
         "this run, other settings: retriever=bm25, not BAAI/bge-m3; kind=bm25, not dense": pytest.approx(40.0),
         "this run, other settings: retrieval.k=1, not 5; "
         "retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task; "
@@ -310,14 +310,14 @@ def test_lengths_of_questions_and_answers_are_those_of_the_samples(tmp_path: Pat
     (tmp_path / "samples_mkqa_en_only_ko_1.jsonl").write_text(text, "utf-8")
     (table,) = [t for t in layout_tables("mrag", [tmp_path]) if t.id == "4 (MKQA)"]
     ours = table.rows[-1]
-    assert (ours.labels, ours.source) == (("Korean",), "this run")
+    assert (ours.labels, told(ours)) == (("Korean",), "this run")
     assert [cell.value for cell in ours.cells] == [3, 5, 3]
     # three questions of a run with a limit are not the paper's
     content = json.loads((tmp_path / "results_1.json").read_text("utf-8"))
     content["configs"] = with_records(content["configs"], ran=3, of=2827)
     (tmp_path / "results_1.json").write_text(json.dumps(content), "utf-8")
     (table,) = [t for t in layout_tables("mrag", [tmp_path]) if t.id == "4 (MKQA)"]
-    assert table.rows[-1].source == "this run, other settings: rows=3 of 2,827, not all"
+    assert told(table.rows[-1]) == "this run, other settings: rows=3 of 2,827, not all"
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from mrag_eval.report import (
 )
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.report.runs import CONFIG, row
+from tests.tables import told
 from tests.worlds.measured import placed, recorded
 
 # Outcome -> what the scores and the record say of one just at its share, and of one above; its text.
@@ -118,9 +119,9 @@ def test_a_layout_names_it_and_shows_the_run_without(name: str, cut_last: bool, 
     write(tmp_path / "cut", deep_merge(whole, above), task=task, date=dates[1])
     (table,) = [one for one in layout_tables("bordirlines", [tmp_path / "cut"]) if one.id == "4"]
     (ours,) = [one for one in table.rows if one.labels == ("no_ir", "m")]
-    assert ours.source == f"run with {text}"
+    assert told(ours) == f"run with {text}"
     write(tmp_path / "whole", deep_merge(whole, within), task=task, date=dates[0])
     (table,) = [one for one in layout_tables("bordirlines", [tmp_path]) if one.id == "4"]
     (ours,) = [one for one in table.rows if one.labels == ("no_ir", "m")]
-    assert ours.source == "this run"
+    assert told(ours) == "this run"
     assert any(f"a run with the same settings, and {text}, is left out" in note for note in table.notes)

@@ -12,7 +12,7 @@ from lm_eval.tasks import TaskManager
 
 from mrag_eval.platform import ConfigError, DataError
 from mrag_eval.report import Table, render, report_tables
-from tests.tables import single_spaced
+from tests.tables import single_spaced, told
 from tests.worlds.measured import with_records
 from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
 
@@ -69,10 +69,10 @@ def test_a_run_of_a_part_of_the_rows_says_so(tmp_path: Path) -> None:
     content = json.loads(part.read_text("utf-8"))
     part.write_text(json.dumps({**content, "n-samples": {"a": {"original": 100, "effective": 20}}}), "utf-8")
     table = report_tables("policies", [part])[0]
-    assert {row.source for row in table.rows} == {"a [20 of 100 rows]"}
+    assert {told(row) for row in table.rows} == {"a [20 of 100 rows]"}
     # nor does it take the place of a run of all rows, although it is the later one
     table = report_tables("policies", [whole, part])[0]
-    assert {row.source for row in table.rows} == {"a"}
+    assert {told(row) for row in table.rows} == {"a"}
     assert any("a run is left out, of which 20 of 100 rows were run" in note for note in table.notes)
 
 
@@ -91,7 +91,7 @@ def test_a_policy_names_the_settings_that_are_not_its_tasks(
     made = leaf(0.97, 0.6, data={"benchmark": "xlcost"})
     made["retrieval"] |= changed["retrieval"]
     for table in report_tables("policies", [write(tmp_path / "results_1.json", {"xlcost_travel": made})]):
-        assert {row.source for row in table.rows} == {f"xlcost_travel, other settings: {differs}"}
+        assert {told(row) for row in table.rows} == {f"xlcost_travel, other settings: {differs}"}
 
 
 @pytest.mark.parametrize("dates", [(1, 2), (2, 1)])
@@ -101,7 +101,7 @@ def test_of_two_runs_the_one_like_its_task_counts_whatever_their_dates(dates: tu
     for date, made in zip(dates, (usual, other), strict=True):
         write(tmp_path / f"results_{date}.json", {"xlcost_travel": made}, date)
     table = report_tables("policies", [tmp_path])[0]
-    assert {row.source for row in table.rows} == {"xlcost_travel"}
+    assert {told(row) for row in table.rows} == {"xlcost_travel"}
     assert figures(table)["direct", "same language"][0] == 90.0
     assert "direct: a run is left out, of which retrieval.query_text was question+options" in table.notes
 
@@ -109,7 +109,7 @@ def test_of_two_runs_the_one_like_its_task_counts_whatever_their_dates(dates: tu
 def test_a_prompt_changes_no_policy(tmp_path: Path) -> None:
     made = {**leaf(0.9, 0.6, data={"benchmark": "xlcost"}), "prompt": {"max_tokens": 900}}
     table = report_tables("policies", [write(tmp_path / "results_1.json", {"xlcost_travel": made})])[0]
-    assert {row.source for row in table.rows} == {"xlcost_travel"}
+    assert {told(row) for row in table.rows} == {"xlcost_travel"}
 
 
 def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:

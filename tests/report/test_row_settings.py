@@ -86,6 +86,8 @@ def test_what_a_task_leaves_open_is_declared_in_its_rows() -> None:
 
 
 XRAG, MKQA, XLCOST = "xrag_mono_de", "mkqa_en_only_fr", "xlcost_travel"
+CROSSRAG, CORAL = "click_crossrag", "click_coral"
+DUMP = "Wikimedia dump, arwiki-20231101-pages-articles{}.bz2"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +135,57 @@ XRAG, MKQA, XLCOST = "xrag_mono_de", "mkqa_en_only_fr", "xlcost_travel"
             ("english_share=10%, not 50%",),
         ),
         (XLCOST, {"english_share": "50%"}, {"data.source.corpus": {}}, ("english_share=not recorded, not 50%",)),
+        (CROSSRAG, {"translator": "google"}, {"instrument.translator": {"backend": "google", "model": "nmt"}}, ()),
+        (
+            CROSSRAG,
+            {"translator": "NLLB-200"},
+            {"instrument.translator": {"backend": "nllb", "model": "org/nllb-200"}},
+            (),
+        ),
+        (
+            CROSSRAG,
+            {"translator": "google"},
+            {"instrument.translator": {"backend": "table", "model": None, "sha256": "ab"}},
+            ("translator=table, not google",),
+        ),
+        (
+            XRAG,
+            {"translator": "google"},
+            {"data.source.translations": "ab" * 32},
+            ("translator=file abababab, not google",),
+        ),
+        (CORAL, {"rounds": "2 or more"}, {"setting.agent.max_rounds": 2}, ("agent.max_rounds=2, not 3",)),
+        (
+            CORAL,
+            {"rounds": "2 or more", "agent.max_rounds": None},
+            {"setting.agent.max_rounds": 1},
+            ("rounds=1, not 2 or more",),
+        ),
+        ("click_coral_norewrite", {"rounds": "2 or more"}, {}, ()),
+        (
+            MKQA,
+            {},
+            {"data.index.passages": {"ar": 91, "ko": 9_000_000}},
+            ("index.part=a part of the source in ar (91 passages of an edition of 1,200,000 articles), not all of it",),
+        ),
+        (
+            MKQA,
+            {},
+            {"data.index.recipe.sources": {"ar": DUMP.format("1.xml-p1p297012"), "ko": DUMP.format(".xml")}},
+            ("index.part=a part of the source in ar (1 file of the dump), not all of it",),
+        ),
+        (
+            MKQA,
+            {},
+            {"data.index.recipe.sources": {"ar": f"{DUMP.format('1.xml-p1p9')}, {DUMP.format('2.xml-p10p20')}"}},
+            (),
+        ),
+        (
+            MKQA,
+            {},
+            {"data.index.recipe.sources": {"ar": f"{DUMP.format('1.xml-p1p9')}, {DUMP.format('3.xml-p21p30')}"}},
+            ("index.part=a part of the source in ar (2 files of the dump), not all of it",),
+        ),
     ],
 )
 def test_settings_and_requirements_compared(
@@ -170,7 +223,7 @@ def test_sources_of_an_index_are_named_as_the_papers_name_them(tmp_path: Path) -
         leaf = filling(MKQA, {})
         record = leaf.measurement
         assert record is not None
-        index: Mapping[str, Any] = {**record.data["index"], "passages": {edition.lang: 9}}
+        index: Mapping[str, Any] = {**record.data["index"], "passages": {edition.lang: 9_000_000}}
         index = {**index, "recipe": {"sources": {edition.lang: edition.source}}}
         found = fit(
             with_record(leaf, replace(record, data={**record.data, "index": index})),

@@ -14,6 +14,7 @@ import pytest
 
 from mrag_eval.report import Table, layout_tables
 from mrag_eval.scoring import RowRecord, summarize
+from tests.tables import told
 from tests.worlds.measured import with_records
 
 TASK = "bordirlines_qlang_direct_openai"
@@ -102,7 +103,7 @@ def test_all_three_are_compared_on_the_same_questions(tmp_path: Path) -> None:
         "qlang, relevant": [(100.0, 1), (50.0, 2), (100.0, 2), (1.5, 2)],
         "qlang, not relevant": [(0.0, 1), (100.0, 2), (0.0, 2), (1.0, 2)],
     }
-    assert {row.source for row in table.rows if row.labels[1] == "org/tiny"} == {"this run"}
+    assert {told(row) for row in table.rows if row.labels[1] == "org/tiny"} == {"this run"}
     assert "org/tiny: over the 5 questions to which every run of this table has an answer" in table.notes
 
 

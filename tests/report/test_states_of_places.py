@@ -11,6 +11,7 @@ import pytest
 
 from mrag_eval.report import LeafResult, ResultFile, Table, layout_names, load_layout
 from mrag_eval.report._table import Cell, Row, markdown
+from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._layout_schema import Layout, LayoutTable
 from mrag_eval.report.tables._layouts import _table
 from mrag_eval.report.tables._row_runs import TaskRun, placed, slots, table_runs, task_runs
@@ -86,8 +87,7 @@ def test_what_all_rows_share_is_said_once(name: str, id_: str) -> None:
 
 def test_marks_number_the_differences_of_all_rows() -> None:
     def row(name: str, *differs: str) -> Row:
-        said = f"this run, other settings: {'; '.join(differs)}" if differs else "this run"
-        return Row((name,), said, (Cell(1.0, state="run otherwise" if differs else "as shipped"),), differs)
+        return own_row((name,), (Cell(1.0),), differs)
 
     def printed(*rows: Row) -> list[str]:
         text = markdown([Table("1", "T", ("model",), ("c",), (Row(("p",), "paper, Table 1", (Cell(2.0),)), *rows), 1)])

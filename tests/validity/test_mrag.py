@@ -185,7 +185,7 @@ class Runs:
             for line in self.lines
             if line["table"] == table and line["row"].startswith(f"{condition} / ")
             # the retriever is not the paper's, which the row says; runs with another prompt are shown beneath
-            if line["from"].startswith("this run") and "prompt.system" not in line["from"]
+            if line["from"].startswith(("this run", "run otherwise")) and "prompt.system" not in line["differs"]
             if line["value"]
         }
 
@@ -287,7 +287,7 @@ def test_table_4(runs: Runs) -> None:
     Vilkory bridge", of 30, 36 and 31 characters; "Odile Brandt", "1907" and "Mara Solis" have 12, 4 and 10.
     """
     lines = [line for line in runs.lines if line["table"] == "4 (TyDi QA)"]
-    found = [line for line in lines if line["from"].startswith("this run")]
+    found = [line for line in lines if line["from"].startswith(("this run", "run otherwise"))]
     assert {line["column"]: line["value"] for line in found} == {
         "examples": "3",
         "len ques.": "31.0",
@@ -327,10 +327,11 @@ def test_table_4_passages(runs: Runs, programs: Programs, tmp_path: Path) -> Non
         assert ("en 9.5, zh 53 (median" if name == "both" else "lengths     zh 53 (median") in shown
     found = command("report", out, "--layout", "mrag", "--format", "csv")
     rows = [row for row in csv.DictReader(io.StringIO(found)) if row["table"] == "4 (Wikipedia)"]
-    assert [(row["row"], row["from"], row["value"], row["n"]) for row in rows if row["from"].startswith("index")] == [
-        ("English", "index 'both'", "10", "4"),
-        ("Chinese", "index 'both'", "53", "3"),
-        ("Chinese", "index 'late', other settings: corpus=Wikipedia 20251020, not Wikipedia 20231101", "53", "3"),
+    keys = ("row", "from", "differs", "value", "n")
+    assert [tuple(row[key] for key in keys) for row in rows if row["from"].startswith("index")] == [
+        ("English", "index 'both'", "", "10", "4"),
+        ("Chinese", "index 'both'", "", "53", "3"),
+        ("Chinese", "index 'late'", "corpus=Wikipedia 20251020, not Wikipedia 20231101", "53", "3"),
     ]
     (kept,) = [row["value"] for row in rows if row["row"] == "English" and row["from"].startswith("paper")]
     assert kept == "624"

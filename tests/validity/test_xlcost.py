@@ -148,7 +148,7 @@ class Tables:
         """Return the figures of a condition, one list for each row of ours."""
         found: dict[str, list[str]] = {}
         for line in self._lines:
-            own = line["table"] == number and line["from"].startswith("this run")
+            own = line["table"] == number and line["from"].startswith(("this run", "run otherwise"))
             if own and line["row"].partition(" / ")[0] == condition:
                 found.setdefault(line["row"], []).append(line["value"])
         return list(found.values())
@@ -156,7 +156,7 @@ class Tables:
     def __getitem__(self, number: str) -> dict[str, list[str]]:
         rows: dict[str, list[str]] = {}
         for line in self._lines:
-            if line["table"] == number and line["from"].startswith("this run"):
+            if line["table"] == number and line["from"].startswith(("this run", "run otherwise")):
                 rows.setdefault(line["row"].partition(" / ")[0], []).append(line["value"])
         return {condition: values for condition, values in rows.items() if any(values)}
 

@@ -196,8 +196,8 @@ def _flat(value: object) -> object:
     return csv_cell(text) if isinstance(text, str) else text
 
 
-def _json(comparison: Comparison, _flips: bool) -> str:
-    return json.dumps(comparison.as_dict(), ensure_ascii=False, indent=2)
-
-
-_FORMS: Mapping[str, Callable[[Comparison, bool], str]] = {"md": _markdown, "csv": _csv, "json": _json}
+_FORMS: Mapping[str, Callable[[Comparison, bool], str]] = {
+    "md": _markdown,
+    "csv": _csv,
+    "json": lambda comparison, _: json.dumps(comparison.as_dict(), ensure_ascii=False, indent=2),
+}

@@ -61,8 +61,12 @@ def consistency(paths: Sequence[Path], *, by: By = "question") -> list[Consisten
     """
     cells: dict[tuple[str, str, str, str], list[list[AnswerSheet]]] = defaultdict(list)
     for sheet in read_answers(paths):
-        systems = cells[sheet.model, sheet.benchmark, sheet.mode, _form(sheet.task)]
-        own = next((system for system in systems if _is_part(sheet, system[0])), None)
+        # BordIRlines has several forms and retrievers of one mode
+        form = sheet.task if sheet.task.startswith("bordirlines_") else ""
+        systems = cells[sheet.model, sheet.benchmark, sheet.mode, form]
+        here = sheet.measured
+        # of results without a record of what was measured, no more is known than model and mode
+        own = next((s for s in systems if here is s[0].measured is None or are_parts(here, s[0].measured)), None)
         if own is None:
             systems.append([sheet])
         else:
@@ -86,16 +90,6 @@ def _differing(records: Sequence[Measurement]) -> dict[str, str]:
     for record in records[1:]:
         found = between_parts(records[0], record) | found
     return found
-
-
-def _is_part(sheet: AnswerSheet, other: AnswerSheet) -> bool:
-    # of results from before records of what was measured, no more is known than model and mode
-    return sheet.measured is other.measured is None or are_parts(sheet.measured, other.measured)
-
-
-def _form(task: str) -> str:
-    """Return the key that separates runs of one benchmark and mode: BordIRlines' forms and retrievers."""
-    return task if task.startswith("bordirlines_") else ""
 
 
 def _consistency(cell: tuple[str, str, str, str], sheets: Sequence[AnswerSheet], by: By) -> Consistency:

@@ -61,16 +61,12 @@ def flips(paths: Sequence[Path]) -> list[Flips]:
     Raises DataError if no two tasks share a row.
     """
     sheets = read_answers(paths)
-    pairs = [
-        (a, b) for a, b in combinations(sheets, 2) if (a.model, a.benchmark) == (b.model, b.benchmark) and _shared(a, b)
-    ]
+    rows = {id(sheet): {given.row for given in sheet.answers} for sheet in sheets}
+    alike = ((a, b) for a, b in combinations(sheets, 2) if (a.model, a.benchmark) == (b.model, b.benchmark))
+    pairs = [(a, b) for a, b in alike if not rows[id(a)].isdisjoint(rows[id(b)])]
     if not pairs:
         raise DataError("no two tasks of one model answer the same questions", "name the samples of two modes or more")
     return [_flips(a, b) for a, b in pairs]
-
-
-def _shared(a: AnswerSheet, b: AnswerSheet) -> bool:
-    return not {given.row for given in a.answers}.isdisjoint(given.row for given in b.answers)
 
 
 def _flips(a: AnswerSheet, b: AnswerSheet) -> Flips:

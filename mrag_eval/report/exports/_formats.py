@@ -50,7 +50,7 @@ def export(results: Sequence[Path], form: str, options: Options) -> Written:
     output = options.output or Path("export", chosen.file or "")
     if options.card is None:
         (check_output if chosen.file is None else check_output_file)(output, "--output")
-    if chosen.ranked and (false := unsupported(results)):
+    if chosen.ranked and (false := unsupported(results, votes=True)):
         raise DataError(
             f"--format {form} takes no score that its samples contradict: {false[0]}",
             "export the results as the run wrote them; csv and latex write such a score, with a warning",

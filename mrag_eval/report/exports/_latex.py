@@ -7,8 +7,9 @@ from pathlib import Path
 
 from mrag_eval.core import decimal
 from mrag_eval.platform import write_whole
+from mrag_eval.report._table import numbered
 from mrag_eval.report.exports._export import Export, Options, Written
-from mrag_eval.report.exports._runs import Run
+from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import direction_lines, more_is_better, scale_of
 
@@ -33,16 +34,18 @@ EXPORT = Export(
 def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:
     """Return a ``booktabs`` table with intervals: tasks (and models, if there are several) against metrics.
 
-    ``bold`` marks the best model of each task and metric. Blanks, n, directions, the means of groups and unscored rows
-    are explained below.
+    ``bold`` marks the best model of each task and metric. Blanks, n, directions, the means of groups, unscored rows and
+    what is not as shipped are explained below.
     """
     scores = [score for run in runs for task in run.tasks for score in task.overall]
     metrics = list(dict.fromkeys(score.metric for score in scores))
     several = len({score.model for score in scores}) > 1
     best = _best(scores) if bold and several else {}
-    rows: dict[str, dict[str, dict[str, Score]]] = {}
-    for score in scores:
-        rows.setdefault(score.task, {}).setdefault(score.path, {})[score.metric] = score
+    tasks: dict[str, list[ExportedTask]] = {}
+    for task in (task for run in runs for task in run.tasks if task.overall):
+        tasks.setdefault(task.label.removesuffix(f" ({'; '.join(task.said)})"), []).append(task)
+    listed = [(name, task) for name, every in tasks.items() for task in every]
+    shared, marks = numbered([task.said for _, task in listed])
     stub = ["Task", "Model"] if several else ["Task"]
     lines = [
         "% \\usepackage{booktabs}",
@@ -52,9 +55,9 @@ def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:
         "\\midrule",
     ]
     below: dict[tuple[str, str | None], dict[str, None]] = {}
-    for own in (own for by_run in rows.values() for own in by_run.values()):
-        first = next(iter(own.values()))
-        labels = [first.task, first.model][: len(stub)]
+    for name, task in listed:
+        own, first = {score.metric: score for score in task.overall}, task.overall[0]
+        labels = [name + "".join(marks.get(text, "") for text in task.said), first.model][: len(stub)]
         cells = [_cell(own.get(metric), best) for metric in metrics]
         lines.append(" & ".join([*map(escaped, labels), *cells]) + r" \\")
         said = [remark for metric in metrics if metric in own for remark in _remarks(own[metric])]
@@ -66,7 +69,8 @@ def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:
     lines += ["\\bottomrule", "\\end{tabular}"]
     blanks = [f"{metric}, {why}: {'; '.join(places)}" for (metric, why), places in below.items()]
     percent = "Percent" if all(scale_of(metric).percent for metric in metrics) else "Percent unless a unit is named,"
-    notes = map(escaped, (*direction_lines(metrics), *blanks))
+    told = [*(f"all rows: {text}" for text in shared), *(f"{mark.strip()} {text}" for text, mark in marks.items())]
+    notes = map(escaped, (*direction_lines(metrics), *told, *blanks))
     foot = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *notes])
     lines.append(f"\\par\\smallskip{{\\footnotesize {foot}.}}")
     return "\n".join(lines) + "\n"

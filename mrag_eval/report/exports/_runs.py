@@ -49,7 +49,8 @@ class ExportedTask:
     """A task or a group of a run, and its rows of the table, those of its main metric first.
 
     ``label`` distinguishes it from the same task in another mode. ``main_metric`` is the benchmark's, or the one that
-    the user named; None if there is no such metric.
+    the user named; None if there is no such metric. ``said`` is what is no system's of it, or not as shipped, which the
+    label ends in.
     """
 
     file: ResultFile
@@ -57,6 +58,7 @@ class ExportedTask:
     name: str
     label: str
     main_metric: str | None = None
+    said: tuple[str, ...] = ()
 
     def called(self, label: str) -> ExportedTask:
         """Return the task under another label."""
@@ -149,11 +151,11 @@ def runs_of(
 ) -> tuple[list[Run], list[str]]:
     """Return the runs at ``paths``, and a note on each result that is left out, as for one with other settings or rows.
 
-    Of several runs of a task in one mode, that with the fewest deviations counts, then the newest. ``whole``: of those
-    with all rows. ``ranked``: of those with a headline, and no other figure of which too many rows failed. If
-    ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all are kept, in
-    the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of our tasks, for
-    a metric that no task has, and if nothing is left that is whole and has a headline.
+    Of several runs of a task in one mode, that with the fewest deviations and outcomes counts, then the newest.
+    ``whole``: of those with all rows. ``ranked``: of those with a headline, and no other figure of which too many rows
+    failed. If ``metrics`` is given, only those are kept, in that order, and the first is the main one. By default all
+    are kept, in the order of the task, and the main one is the benchmark's. Raises DataError if there is no result of
+    our tasks, for a metric that no task has, and if nothing is left that is whole and has a headline.
     """
     files, scores = _read(paths, metrics)
     refused = dict(_refused(files, metrics, whole, ranked))
@@ -167,7 +169,8 @@ def runs_of(
     marks = {
         (str(file.path), leaf.task): (
             file.part(leaf.task) is not None,
-            len(deviations(leaf.measurement) if shipped(leaf.task) else _given(leaf)),
+            len(deviations(leaf.measurement) if shipped(leaf.task) else _given(leaf)) + len(leaf.outcomes),
+            len(leaf.outcomes),
         )
         for file in files
         for leaf in file.leaves.values()
@@ -258,9 +261,11 @@ def _marked(run: Run) -> Run:
             "upper bound" if any(leaf.config.upper_bound for leaf in leaves) else "",
             "without samples" if any(file.samples(leaf.task) is None for leaf in leaves) else "",
             outcomes_text(leaves),
+            *(f"translated by {by}" for by in dict.fromkeys(leaf.model_of("translator") for leaf in leaves) if by),
             "other settings, not the same in each task" if len(settings) > 1 else "".join(settings),
         ]
-        return task.called(f"{task.label} ({'; '.join(filter(None, said))})") if any(said) else task
+        told = tuple(filter(None, said))
+        return replace(task.called(f"{task.label} ({'; '.join(told)})"), said=told) if told else task
 
     return replace(run, tasks=tuple(map(marked, run.tasks)))
 
@@ -368,19 +373,15 @@ def _group_mean(
         return {"value": None, "reason": f"a mean needs every task, and {', '.join(lacking)} has no value"}
     sizes = {task: file.rows_of(task) for task in tasks}
     means = {"unweighted mean": dict.fromkeys(tasks, 1), "mean weighted by rows": sizes}
-    fitting = (said for said, weights in means.items() if _is_mean(reported, values, weights))
-    if (said := next(fitting, None)) is None:
+    known = {m: sum(w[task] * value for task, value in values.items()) / sum(w.values()) for m, w in means.items()}
+    numbers = known.items() if isinstance(reported, int | float) else ()
+    if (said := next((m for m, mean in numbers if abs(mean - reported) <= EQUAL_MEANS), None)) is None:
         return {"value": None, "reason": "lm-eval's mean is neither that of its tasks nor weighted by their rows"}
     weights = ", ".join(f"{task} {weight}" for task, weight in means[said].items())
     kept = {"mean": f"{said} of {len(tasks)} tasks", "weights": weights}
     found = _interval(metric, float(reported), rows)
     ends = {"value": found.value, "low": found.low, "high": found.high}
     return {**ends, "method": found.method or None, "reason": found.reason, **kept}
-
-
-def _is_mean(reported: Any, values: Mapping[str, float], weights: Mapping[str, float]) -> bool:
-    mean = sum(weights[task] * value for task, value in values.items()) / sum(weights.values())
-    return isinstance(reported, int | float) and abs(mean - reported) <= EQUAL_MEANS
 
 
 def _shared(parts: Sequence[Score]) -> dict[str, Any]:

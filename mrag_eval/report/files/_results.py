@@ -81,6 +81,17 @@ class LeafResult:
                 out |= {(name := f"concurrence.{key}"): _plain(name, parts[key], failed) for key in parts}
         return {name: out[name] for name in self.in_order(out)}
 
+    def model_of(self, role: str) -> str | None:
+        """Return a model as its provider names it, else its type; a translator with its backend.
+
+        It is None without such a model. A file of translated rows is a translator, too.
+        """
+        file = self.config.source.get("translations") if role == "translator" else None
+        found = self.measurement.instrument.get(role) or ({"backend": f"file {str(file)[:8]}"} if file else {})
+        args = found.get("args") or {}
+        name = args.get("model") or args.get("pretrained") or found.get("model")
+        return " ".join(str(part) for part in (found.get("backend"), name) if part is not None) or None
+
     @property
     def unscored(self) -> Mapping[str, Mapping[str, int]]:
         """Return metric -> reason -> number of rows without a score."""

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.core import is_language, language_name
+from mrag_eval.core import is_language, named_language
 from mrag_eval.platform import Wait, replaced
 from mrag_eval.report.comparison._changed_rows import ChangedRow, Changes
 from mrag_eval.report.comparison._changed_text import (
@@ -67,7 +67,7 @@ def write_changes(changes: Changes, out: Path, title: str, most_bytes: int = _MO
 
     environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
     environment.filters["plain"] = plain
-    environment.filters["named"] = _named
+    environment.filters["named"] = named_language
     with Wait(f"writing {out}"):
         order, sections = _sections(changes)
         frame = len(_page(environment, changes, title, list(sections.values())))
@@ -178,7 +178,3 @@ def _shown(passages: Sequence[Any], what: str) -> Iterator[dict[str, Any]]:
             "text": "" if what == "still shown" else plain(passage.text),
             "id": cut(plain(passage.id), _NAME),
         }
-
-
-def _named(code: str) -> str:
-    return language_name(code) if is_language(code) else code

@@ -6,15 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mrag_eval.core import is_language, language_name
+from mrag_eval.core import named_language
 from mrag_eval.datasets import Label
 from mrag_eval.metrics import wilson
-from mrag_eval.report._table import Cell, Row, percent_cell
+from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.labels._agreement import agreement_on, human_labels
 from mrag_eval.report.labels._documents import Pair
 from mrag_eval.report.labels._labelled import LabelledRun
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike
+from mrag_eval.report.tables._layout_cells import own_row
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, unlike
 
 _COLUMNS = (("openai", "zero-shot"), ("openai", "few-shot"), ("m3", "zero-shot"), ("m3", "few-shot"))
 _COUNTS = ("true_positive", "true_negative", "false_positive", "false_negative")
@@ -39,11 +40,7 @@ def label_rows(labelled: Sequence[LabelledRun]) -> dict[str, list[ModeRow]]:
 
 
 def _row(label: str, cells: Sequence[Cell], differs: Iterable[str], source: str = "this run") -> ModeRow:
-    return ModeRow(Row((label,), source_of(differs, source), tuple(cells)), ())
-
-
-def _name(lang: str) -> str:
-    return language_name(lang) if is_language(lang) else lang
+    return ModeRow(own_row((label,), cells, differs, source=source), ())
 
 
 def _by_language_and_mode(
@@ -61,7 +58,7 @@ def _by_language_and_mode(
     out = []
     for (lang, mode), pairs in sorted(given.items()):
         agreed = cells(agreement_on(list(pairs), {}, human_labels(pairs)))
-        out.append(_row(f"{_name(lang)}, {mode}", agreed, differs[lang, mode]))
+        out.append(_row(f"{named_language(lang)}, {mode}", agreed, differs[lang, mode]))
     return out
 
 
@@ -95,16 +92,15 @@ def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:
             if pair.people:
                 cells[pair.query_lang][pair.row, pair.passage] = pair
         for what, key, source in _COUNTED:
-            counts = {lang: _agreed(pairs)[key] for lang, pairs in sorted(cells.items())}
-            made = {f"{_name(lang)}, {what} ({by})": _f1_cells(found) for lang, found in counts.items()}
+            counts = {}
+            for lang, pairs in sorted(cells.items()):
+                model = {name: pair.label for name, pair in pairs.items() if pair.label is not None}
+                people = human_labels({name: pair.people for name, pair in pairs.items()})
+                counts[lang] = agreement_on(list(pairs), model, people)[key]
+            made = {f"{named_language(lang)}, {what} ({by})": _f1_cells(found) for lang, found in counts.items()}
             made |= {f"weighted mean, {what} ({by})": _weighted(list(counts.values()))} if counts else {}
             out += [_row(label, row, differs, source) for label, row in made.items()]
     return out
-
-
-def _agreed(pairs: Mapping[Pair, Any]) -> dict[str, Any]:
-    model = {key: pair.label for key, pair in pairs.items() if pair.label is not None}
-    return agreement_on(list(pairs), model, human_labels({key: pair.people for key, pair in pairs.items()}))
 
 
 def _f1_cells(counts: Mapping[str, int]) -> list[Cell]:

@@ -8,15 +8,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, language_name
+from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, named_language
 from mrag_eval.metrics import LanguageCitations
-from mrag_eval.report._table import Cell, Row, percent_cell
+from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.report.tables._bordirlines_labels import label_rows
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of_runs
+from mrag_eval.report.tables._layout_cells import NOT_RUN, own_row
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER
 from mrag_eval.scoring import CitationTable, LanguageTable
 
@@ -37,11 +38,9 @@ def bordirlines_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict
 
 
 def _row(label: str, cells: Sequence[Cell], *notes: str, runs: Iterable[Nearest]) -> ModeRow:
-    return ModeRow(Row((label,), source_of_runs(runs), tuple(cells)), notes)
-
-
-def _name(lang: str) -> str:
-    return language_name(lang) if is_language(lang) else lang
+    listed = list(runs)
+    differs = (text for run in listed for text in run.differs)
+    return ModeRow(own_row((label,), cells, differs, [run.leaf for run in listed]), notes)
 
 
 # ------------------------------------------------------------------------------------------------------- documents
@@ -68,7 +67,7 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     if not counted:
         return []
     rows: list[tuple[str, tuple[int, ...]]] = [
-        (_name(lang), (len(territories.get(lang, ())), *_sizes(shown.get(lang, {}))))
+        (named_language(lang), (len(territories.get(lang, ())), *_sizes(shown.get(lang, {}))))
         for lang in {**territories, **shown}
     ]
     rows.sort(key=lambda row: (-row[1][0], row[0]))
@@ -116,7 +115,7 @@ def _rates(files: Sequence[ResultFile]) -> list[ModeRow]:
                     cells = [Cell(statistic(c), n=len(c)) if c else Cell(None, _UNCITED) for c in columns]
                     label = f"{group}-resource, {name} ({model})"
                     out.append(_row(label, cells, _GROUPED, *lines, runs=[run]))
-        out += [_row(f"{_name(lang)} ({model})", pair, *lines, runs=[run]) for lang, pair in rates.items()]
+        out += [_row(f"{named_language(lang)} ({model})", pair, *lines, runs=[run]) for lang, pair in rates.items()]
     return out
 
 
@@ -154,7 +153,7 @@ def _distribution(files: Sequence[ResultFile]) -> list[ModeRow]:
             most[code] = max(most[code], 0.0 if share is None else share)
         for lang in sorted(languages, key=lambda code: -most[code]):
             cells = [_pooled(tables[mode], lang) if mode in tables else Cell(None, "not run") for mode in _CITING]
-            out.append(_row(f"{_name(lang)} ({model})", cells, *lines, runs=runs.values()))
+            out.append(_row(f"{named_language(lang)} ({model})", cells, *lines, runs=runs.values()))
     return out
 
 
@@ -190,8 +189,11 @@ def _retrieved(files: Sequence[ResultFile]) -> list[ModeRow]:
         documents = sum((count[query] for count in found if query in count), Counter[str]())
         for lang in sorted(documents, key=lambda code: (-documents[code], code)):
             of_query = [None if count is None else count.get(query, Counter()) for count in counts]
-            cells = [*(_part(one, lang) for one in of_query), *(_number(one, lang) for one in of_query)]
-            out.append(_row(f"{_name(query)}, {_name(lang)}", cells, *lines, runs=filter(None, shown)))
+            numbers = (Cell(None, NOT_RUN) if n is None else Cell(float(n[lang]), digits=0) for n in of_query)
+            cells = [*(_part(one, lang) for one in of_query), *numbers]
+            out.append(
+                _row(f"{named_language(query)}, {named_language(lang)}", cells, *lines, runs=filter(None, shown))
+            )
     return out
 
 
@@ -211,10 +213,6 @@ def _part(documents: Counter[str] | None, lang: str) -> Cell:
     return Cell(100 * documents[lang] / documents.total(), n=documents.total())
 
 
-def _number(documents: Counter[str] | None, lang: str) -> Cell:
-    return Cell(None, "not run") if documents is None else Cell(float(documents[lang]), digits=0)
-
-
 def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
     """Return Figures 15 and 16: how much likelier a document in the question's language is retrieved in rel_langs."""
     shown, lines = _searching(files)
@@ -229,7 +227,7 @@ def _preferences(files: Sequence[ResultFile]) -> list[ModeRow]:
     )
     return [
         _row(
-            "overall" if lang == "overall" else _name(lang),
+            "overall" if lang == "overall" else named_language(lang),
             [*(_ratio(table, lang) for table in tables), *(_normalised(table, lang) for table in tables)],
             *notes,
             *lines,

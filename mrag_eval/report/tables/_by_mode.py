@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from mrag_eval.core import is_language, language_name
+from mrag_eval.core import named_language
 from mrag_eval.platform import number_of
 from mrag_eval.report._table import Cell, Row, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._scores import Score, task_scores
+from mrag_eval.report.tables._layout_cells import NO_RUN, own_row
 from mrag_eval.report.tables._requirements import OF_THE_INDEX, retriever_name
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, listed_once, source_of, unlike_shipped
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, unlike_shipped
 
 # What the label of a row says, and what changes nothing of whether passages suffice.
 _IGNORED = (
@@ -66,15 +67,15 @@ def _row(
 ) -> ModeRow:
     lang, benchmark, k, corpus, search = key
     passages = number_of(int(k), "passage") if k.isdigit() else f"passages: {k}"
-    label = f"{language_name(lang) if is_language(lang) else lang} ({benchmark}, {passages} of {corpus}, {search})"
+    label = f"{named_language(lang)} ({benchmark}, {passages} of {corpus}, {search})"
     cells, notes, differs = [], [], []
     shown: list[LeafResult] = []
     for modes in columns.values():
         mode = next((mode for mode in modes if mode in runs), None)
         if mode is None:
-            cells.append(Cell(None, f"no run in mode {' or '.join(modes)}"))
+            cells.append(Cell(None, NO_RUN + " or ".join(modes)))
             continue
-        (whole, part, changed), *others = sorted(runs[mode], key=lambda run: len(run[2]))
+        (whole, part, changed), *others = sorted(runs[mode], key=lambda run: (len(run[2]), run[0].outcomes is not None))
         cells.append(_cell(whole, part))
         differs += changed
         shown.append(leaves[whole.path, whole.name])
@@ -93,9 +94,7 @@ def _row(
     sizes = {cell.n for cell in cells if cell.value is not None}
     if len(sizes) > 1:
         notes.append(f"{label}: the figures rest on different questions (see n), and do not compare")
-    return ModeRow(
-        Row((label,), source_of(differs, leaves=shown), tuple(cells), listed_once(differs)), tuple(dict.fromkeys(notes))
-    )
+    return ModeRow(own_row((label,), cells, differs, shown), tuple(dict.fromkeys(notes)))
 
 
 def _cell(whole: Score, part: Score | None) -> Cell:

@@ -48,7 +48,10 @@ def control_tables(tasks: Sequence[TaskControls]) -> list[Table]:
     parts: dict[str, list[_Part]] = {kind: [] for kind in TITLES}
     for task in tasks:
         for metric, by_language in task.controls.items():
-            parts[control_of(metric).kind] += [(task, metric, code, _of(own)) for code, own in by_language.items()]
+            parts[control_of(metric).kind] += [
+                (task, metric, code, {**own.found, **({} if own.share is None else {SHARE: own.share})})
+                for code, own in by_language.items()
+            ]
     found = []
     for kind, own in parts.items():
         notes = (*_marks(tasks, kind), *_notes(tasks, kind)) if own else ()
@@ -88,18 +91,10 @@ def _table(key: str, title: str, parts: Sequence[_Part], names: Sequence[str], n
         )
         for task, metric, code, own in parts
     ]
-    heads = tuple(_head(name) for name in columns)
+    parted = (name.partition(", ") for name in columns)
+    heads = tuple(f"{CONTROLS.get(control, control)}{joint}{length}" for control, joint, length in parted)
     stub = ("task", "metric", "language")
     return [Table(key, title, stub, heads, tuple(rows), 1, notes, intervals=key not in [part[1] for part in _PARTS])]
-
-
-def _of(own: MetricControls) -> dict[str, Estimate]:
-    return {**own.found, **({} if own.share is None else {SHARE: own.share})}
-
-
-def _head(name: str) -> str:
-    control, joint, length = name.partition(", ")
-    return f"{CONTROLS.get(control, control)}{joint}{length}"
 
 
 def _cell(own: Mapping[str, Estimate], name: str, task: TaskControls, metric: str) -> Cell:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.report._table import Cell, percent_cell
-from mrag_eval.report.files._results import LeafResult
+from mrag_eval.report._table import Cell, Row, percent_cell
+from mrag_eval.report.files._results import LeafResult, outcomes_text
 from mrag_eval.report.tables._layout_schema import Column, LayoutTable
 from mrag_eval.report.tables._row_runs import OwnRow
+from mrag_eval.report.tables._row_settings import listed_once
 
 NOT_RUN = "not run"
+# The beginning of a reason that names what was not run.
+NO_RUN = "no run in mode "
 OTHER_SETTINGS = "run with other settings, see below"
 IN_ANOTHER_ROW = "run, see another row of it"
 _NO_TASK = "no figure in the paper, and no task of ours"
@@ -46,15 +49,32 @@ def own_cells(table: LayoutTable, row: OwnRow, elsewhere: Callable[[str], bool])
     for column in table.columns:
         if column.name not in cells:
             cells[column.name] = (_mean([cells[name][0] for name in column.mean_of]), ())
-    ours = [cells[column.name] for column in table.columns]
-    return tuple((replace(cell, state=_state(cell, bool(row.differs))), leaves) for cell, leaves in ours)
+    return tuple(cells[column.name] for column in table.columns)
+
+
+def own_row(
+    labels: tuple[str, ...],
+    cells: Iterable[Cell],
+    differs: Iterable[str] = (),
+    leaves: Iterable[LeafResult] = (),
+    source: str = "this run",
+) -> Row:
+    """Return a row of ours, with the state of each place, and the settings in which its runs differ from the table's.
+
+    What came of the runs of ``leaves`` replaces "this run".
+    """
+    told, came = listed_once(differs), outcomes_text(leaves)
+    this = " ".join(["run", *(["otherwise"] if told else []), *([f"with {came}"] if came else [])])
+    source = source.replace("this run", this, 1) if told or came else source
+    return Row(labels, source, tuple(replace(cell, state=_state(cell, bool(told))) for cell in cells), told)
 
 
 def _state(cell: Cell, otherwise: bool) -> str:
     """Return the state of a place of ours; empty where no task or another row has it. ``otherwise``: of the row."""
     said = str(cell.reason)
-    if cell.value is None and (NOT_RUN in said or said in ("", _NO_TASK, _NO_MEAN, IN_ANOTHER_ROW)):
-        return NOT_RUN if NOT_RUN in said else ""
+    missing = said.startswith(NO_RUN) or NOT_RUN in said
+    if cell.value is None and (missing or said in ("", _NO_TASK, _NO_MEAN, IN_ANOTHER_ROW)):
+        return NOT_RUN if missing else ""
     return "run otherwise" if otherwise or OTHER_SETTINGS in said else "as shipped"
 
 

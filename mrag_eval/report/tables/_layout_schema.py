@@ -139,16 +139,15 @@ class LayoutTable(Block):
 class Layout(Block):
     """A paper's result tables.
 
-    ``judged_by`` names its panel, ``translated_by`` its translator, for comparison with those of a run. ``expect``
-    holds what every row of the paper states and requires, unless its table, row or column states others. ``apart``: the
-    paper compares retrievers, or planners and critics, so runs of one model with different ones have different rows.
+    ``judged_by`` names its panel, for comparison with that of a run. ``expect`` holds what each row of the paper states
+    and requires, unless its table, row or column states others. ``apart``: the paper compares retrievers, or planners
+    and critics, so runs of one model with different ones have different rows.
     """
 
     name: str
     paper: str
     url: str | None = None
     judged_by: str | None = None
-    translated_by: str | None = None
     apart: Literal["retriever", "agents"] | None = None
     expect: dict[str, Any] = Field(default_factory=dict)
     tables: tuple[LayoutTable, ...]

@@ -10,11 +10,10 @@ from mrag_eval.report._table import Cell, Row, Table
 from mrag_eval.report.files._results import LeafResult, ResultFile, read_results
 from mrag_eval.report.tables._bordirlines_rows import bordirlines_rows
 from mrag_eval.report.tables._by_mode import ModeRow, rows_by_mode
-from mrag_eval.report.tables._layout_cells import metric_name, own_cells, scale
+from mrag_eval.report.tables._layout_cells import metric_name, own_cells, own_row, scale
 from mrag_eval.report.tables._layout_schema import Computed, Layout, LayoutTable, PublishedRow, load_layout
 from mrag_eval.report.tables._lengths import length_rows
 from mrag_eval.report.tables._question_types import type_rows
-from mrag_eval.report.tables._requirements import model_of
 from mrag_eval.report.tables._row_runs import (
     OwnRow,
     TableRuns,
@@ -24,7 +23,7 @@ from mrag_eval.report.tables._row_runs import (
     table_runs,
     task_runs,
 )
-from mrag_eval.report.tables._row_settings import OF_A_RUN, fit, listed_once, source_of
+from mrag_eval.report.tables._row_settings import OF_A_RUN, fit
 from mrag_eval.report.tables._same_questions import on_same_questions
 from mrag_eval.scoring import LabelTable
 
@@ -119,10 +118,8 @@ def _own_row(table: LayoutTable, layout: Layout, row: OwnRow, own: TableRuns) ->
     shown = [(cell, leaf) for cell, leaves in cells for leaf in leaves]
     source = "this run, by proxy" if any(_by_proxy(cell, leaf) for cell, leaf in shown) else "this run"
     remarks = [f"{row.label}, {line}" for cell, leaf in shown for line in _remarks(cell, leaf, layout)]
-    source = source_of(row.differs, source, [leaf for _, leaf in shown])
-    return Row(
-        _labels(row.name, row.label), source, tuple(cell for cell, _ in cells), listed_once(row.differs)
-    ), remarks
+    leaves, labels = [leaf for _, leaf in shown], _labels(row.name, row.label)
+    return own_row(labels, (cell for cell, _ in cells), row.differs, leaves, source), remarks
 
 
 def _not_run(table: LayoutTable, layout: Layout, own: TableRuns, runs: Sequence[TaskRun]) -> list[str]:
@@ -193,9 +190,8 @@ def _remarks(cell: Cell, leaf: LeafResult, layout: Layout) -> list[str]:
         out.append(f"{leaf.task}: {sum(reasons.values())} rows without {metric}: {counts}")
     if (why := leaf.no_headline(metric)) is not None:
         out.append(f"{leaf.task}: no headline for {metric}: {why}")
-    if translator := model_of(leaf, "translator"):
-        of_the_paper = f" (the paper: {layout.translated_by})" if layout.translated_by else ""
-        out.append(f"translated by {translator}{of_the_paper}")
+    if translator := leaf.model_of("translator"):
+        out.append(f"translated by {translator}")
     scores = leaf.scores
     if scores.relevance is not None and _rests_on_relevance(metric):
         out.append(_labelled_by(scores.relevance, layout.judged_by))

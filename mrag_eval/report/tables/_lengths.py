@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from mrag_eval.core import is_language, language_name
+from mrag_eval.core import named_language
 from mrag_eval.datasets import answers_of_the_file
-from mrag_eval.report._table import Cell, Row
+from mrag_eval.report._table import Cell
 from mrag_eval.report.files._passage_lengths import PassageLengths, read_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
+from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._requirements import chunker_name, edition
-from mrag_eval.report.tables._row_runs import nearest_runs, source_of_runs
-from mrag_eval.report.tables._row_settings import OF_A_RUN, source_of
+from mrag_eval.report.tables._row_runs import nearest_runs
+from mrag_eval.report.tables._row_settings import OF_A_RUN
 
 _WIKIPEDIA = "4 (Wikipedia)"
 # The paper's passages: of KILT in English, of one dump in the other languages.
@@ -42,7 +43,7 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
             # the loader adds words for yes and no in the question's language, which are not in the file
             own = answers_of_the_file if run.leaf.config.benchmark == "xor_tydi" else None
             cells = _cells([*read_samples(path)], run.leaf.task, own)
-            row = Row((language_name(lang) if is_language(lang) else lang,), source_of_runs([run]), cells)
+            row = own_row((named_language(lang),), cells, run.differs, [run.leaf])
             out.setdefault(table, []).append(ModeRow(row, ()))
     measured = [row for found in read_lengths(paths) for row in _passages(found)]
     return out | ({_WIKIPEDIA: measured} if measured else {})
@@ -58,8 +59,7 @@ def _passages(found: PassageLengths) -> Iterator[ModeRow]:
         differs += [f"a part of the source in {lang}"] if lang in found.parts else []
         differs += [f"chunker={chunker or 'none'}, not {_CHUNKER}"] if chunker != _CHUNKER else []
         cell = Cell(length, n=found.passages[lang])
-        name = language_name(lang) if is_language(lang) else lang
-        yield ModeRow(Row((name,), source_of(differs, f"index '{found.index}'"), (cell,)), ())
+        yield ModeRow(own_row((named_language(lang),), (cell,), differs, source=f"index '{found.index}'"), ())
 
 
 def _cells(

@@ -10,12 +10,12 @@ from typing import Any
 
 from mrag_eval.config import is_named, shown
 from mrag_eval.planning import deviations
-from mrag_eval.report._table import Cell, Row, Table, percent_cell
+from mrag_eval.report._table import Cell, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, read_results
+from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._layout_schema import load_layout
 from mrag_eval.report.tables._margins import margin_table
-from mrag_eval.report.tables._requirements import model_of
-from mrag_eval.report.tables._row_settings import fit, source_of
+from mrag_eval.report.tables._row_settings import fit
 from mrag_eval.scoring import LoopTable
 
 _METRIC = "acc"
@@ -45,7 +45,7 @@ class _Loop:
     @cached_property
     def differs(self) -> list[str]:
         """Return the settings that are not those of the paper's loop."""
-        return [text for leaf in self.tasks.values() for text in _differing(leaf)]
+        return [text for leaf in self.tasks.values() for text in fit(leaf, load_layout("coral").expect, _OF_JUDGES)]
 
 
 def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
@@ -58,17 +58,13 @@ def _loops(results: Sequence[Path]) -> tuple[list[_Loop], list[str]]:
                 continue
             settings = _settings(leaf)
             key = (file.model, leaf.config.benchmark or "?", repr(sorted(settings.items())))
-            agents = ", ".join(f"{role} {model_of(leaf, role)}" for role in ("planner", "critic"))
+            agents = ", ".join(f"{role} {leaf.model_of(role)}" for role in ("planner", "critic"))
             loop = found.setdefault(key, _Loop(*key[:2], settings, agents))
             later = loop.tasks.setdefault(leaf.task, leaf)
             if later is not leaf:
                 where = f"{file.model}, {leaf.task}"
                 notes.append(f"{where}: an earlier run with the same settings is left out ({file.path.name})")
     return list(found.values()), notes
-
-
-def _differing(leaf: LeafResult) -> tuple[str, ...]:
-    return fit(leaf, load_layout("coral").expect, _OF_JUDGES)
 
 
 def _settings(leaf: LeafResult) -> dict[str, Any]:
@@ -115,8 +111,7 @@ def cost_table(results: Sequence[Path]) -> Table | None:
     rows = []
     for loop, name in zip(loops, _names(loops), strict=True):
         leaves = [*loop.tasks.values()]
-        source = source_of(loop.differs, leaves=leaves)
-        rows.append(Row((loop.model, loop.benchmark, name), source, _costs(leaves)))
+        rows.append(own_row((loop.model, loop.benchmark, name), _costs(leaves), loop.differs, leaves))
     rows.sort(key=lambda row: (row.labels[1], row.labels[0], row.cells[1].value is None, row.cells[1].value))
     columns = ("accuracy", "calls a question", "tokens a question", "rounds", "without documents")
     notes = ("calls and tokens are those of planner and critic, replies from the cache among them", *left_out)
@@ -187,7 +182,6 @@ def language_table(results: Sequence[Path]) -> Table | None:
             none = None if total else "no document was shown" if part == "used" else "no corpus was chosen"
             cells = [Cell(_PERCENT * parts[part].get(c, 0) / total if total else None, none) for c in columns]
             shown = tasks[labels[0], labels[2]].values()
-            source = source_of(differs[labels[2]], f"this run, n={total:,}", shown)
-            rows.append(Row((*labels, name), source, tuple(cells)))
+            rows.append(own_row((*labels, name), cells, differs[labels[2]], shown, f"this run, n={total:,}"))
     title = "Languages chosen by the planner, and of the documents shown, in percent (Figure 3)"
     return Table("languages", title, ("benchmark", "source", "loop", "share of"), tuple(columns), tuple(rows), 1)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.core import p_text
-from mrag_eval.report._table import Cell, Row, Table
+from mrag_eval.report._table import Cell, Table
 from mrag_eval.report.comparison._compare import Contrast, differences_of
 from mrag_eval.report.comparison._paired_rows import PairedRows
 from mrag_eval.report.files._results import ResultFile, read_results
 from mrag_eval.report.files._runs import SampleSet, read_runs
 from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._layout_schema import Column, load_layout
 from mrag_eval.report.tables._row_runs import OwnRow, placed, table_runs, task_runs
-from mrag_eval.report.tables._row_settings import alike, listed_once, source_of
+from mrag_eval.report.tables._row_settings import alike
 
 _METRIC = "acc"
 _CORAL = "CORAL"
@@ -70,8 +71,7 @@ def margin_table(results: Sequence[Path]) -> Table | None:
             notes.append(f"{coral.label}, {column.name}: against {best.name}, {note}")
         if any(cell.value is not None for cell in cells):
             leaves = [leaf for picked in coral.picked.values() for leaf in picked]
-            source, differs = source_of(coral.differs, leaves=leaves), listed_once(coral.differs)
-            rows.append(Row((coral.label,), source, tuple(cells), differs))
+            rows.append(own_row((coral.label,), cells, coral.differs, leaves))
     if not rows:
         return None
     notes.append("the strongest baseline is found in the same rows, which makes its score a little too high")
@@ -124,7 +124,9 @@ def _margin(column: Column, sides: _Sides) -> tuple[Cell, str]:
     if len(column.tasks) > 1 and column.weight == "tasks":
         from mrag_eval.metrics import stratified_bootstrap
 
-        changes = [_change(a, b) for a, b in zip(sides.ours, sides.theirs, strict=True)]
+        pairs = zip(sides.ours, sides.theirs, strict=True)
+        values = [(a.values.get(_METRIC), b.values.get(_METRIC)) for a, b in pairs]
+        changes = [None if a is None or b is None else a - b for a, b in values]
         groups = [row.group for row in sides.ours]
         grouped = groups if len(set(groups)) < n else None
         found = stratified_bootstrap(changes, sides.tasks, groups=grouped, bounds=(-1.0, 1.0))
@@ -135,11 +137,6 @@ def _margin(column: Column, sides: _Sides) -> tuple[Cell, str]:
     cell = Cell(_points(one.difference), one.reason, _points(one.low), _points(one.high), n)
     p_value = "no test possible" if one.p_value is None else f"p {p_text(one.p_value)}"
     return cell, f"{n} pairs, {p_value} ({one.method})"
-
-
-def _change(ours: ScoredRow, theirs: ScoredRow) -> float | None:
-    a, b = ours.values.get(_METRIC), theirs.values.get(_METRIC)
-    return None if a is None or b is None else a - b
 
 
 def _points(value: float | None) -> float | None:

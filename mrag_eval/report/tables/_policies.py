@@ -21,8 +21,9 @@ from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._results import LeafResult, outcomes_text, read_results
 from mrag_eval.report.files._scores import Score, scores_of
 from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._requirements import OF_THE_INDEX
-from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, source_of, unlike_shipped
+from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, unlike_shipped
 
 _PERCENT = 100.0
 # A measure of what was found, whether it is by score in a quota mode, and whose labels it uses if not a panel's.
@@ -79,9 +80,9 @@ class _Policy:
 
     @property
     def source(self) -> str:
-        """Return its task, how many of the rows were run if not all, and the settings that are not the task's."""
+        """Return its task, how many of the rows were run if not all, and what came of it."""
         came = ", ".join(filter(None, (self.part, outcomes_text([self.leaf]))))
-        return source_of(self.differs, f"{self.leaf.task} [{came}]" if came else self.leaf.task)
+        return f"{self.leaf.task} [{came}]" if came else self.leaf.task
 
     @cached_property
     def differs(self) -> list[str]:
@@ -123,7 +124,9 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
             scores = {(score.metric, score.dimension, score.cell): score for score in scores_of(file, leaf)}
             policy = _Policy(leaf, scores, file.part(leaf.task))
             if policy.measures:
-                found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
+                config, questions = leaf.config, json.dumps(leaf.config.questions, sort_keys=True)
+                key = _Setting(questions, _index(config), config.depth, config.k, config.english_share)
+                found.setdefault(key, {}).setdefault(_label(config), []).insert(0, policy)
     if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
@@ -133,7 +136,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     tables = []
     for number, (setting, named) in enumerate(found.items(), 1):
         policies = {
-            label: min(several, key=lambda policy: len(policy.differs) + (policy.part is not None))
+            label: min(several, key=lambda one: (len(one.differs) + (one.part is not None), len(one.leaf.outcomes)))
             for label, several in named.items()
         }
         runs[setting] = policies
@@ -146,11 +149,6 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
             for t in (_means(number, setting, policies), _pairs(number, setting, policies))
         ]
     return [*tables, *_shares(runs)]
-
-
-def _setting(config: TaskConfig) -> _Setting:
-    questions = json.dumps(config.questions, sort_keys=True)
-    return _Setting(questions, _index(config), config.depth, config.k, config.english_share)
 
 
 def _otherwise(other: _Policy, chosen: _Policy) -> str:
@@ -223,7 +221,7 @@ def _means(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
     for key, words in (*_MACROS.items(), ("", "all questions")):
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "macro" if key else "", key) for name in columns)
-            rows.append(Row((words, label), policy.source, cells))
+            rows.append(Row((words, label), policy.source, cells, tuple(policy.differs)))
     notes = ("same and cross language: plain means over the pairs of one or two languages; all questions: over rows",)
     return Table(f"{number}", setting.title, ("pairs", "policy"), columns, tuple(rows), 1, notes, intervals=True)
 
@@ -235,7 +233,7 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
     for pair in sorted({cell for _, dimension, cell in figures if dimension == "pair"}):
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "pair", pair) for name in columns)
-            rows.append(Row((pair.replace("->", " → "), label), policy.source, cells))
+            rows.append(Row((pair.replace("->", " → "), label), policy.source, cells, tuple(policy.differs)))
     notes = ("a pair is the language of the question → that of its document", *_lost(policies))
     title = f"{setting.title} · by language pair"
     stub = ("pair", "policy")
@@ -289,14 +287,15 @@ def _shares(runs: Runs) -> list[Table]:
         rows = []
         for macro, words in _MACROS.items():
             for label in order:
-                differs = [text for s in shares if label in by_share[s] for text in by_share[s][label].differs]
+                found = [by_share[s][label] for s in shares if label in by_share[s]]
                 cells = tuple(
                     _cell(by_share[s][label], measure, "", "macro", macro)
                     if label in by_share[s]
                     else Cell(None, "not run")
                     for s in shares
                 )
-                rows.append(Row((words, label), source_of(differs), cells))
+                differs = [text for policy in found for text in policy.differs]
+                rows.append(own_row((words, label), cells, differs, [policy.leaf for policy in found]))
         title = f"{_Setting(*key, None).title} · {measure} by the probability of an English document"
         columns = tuple(f"{_PERCENT * s:g}% English" for s in shares)
         tables.append(Table(f"share-{number}", title, ("pairs", "policy"), columns, tuple(rows), 1, intervals=True))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mrag_eval.report._table import Cell, Row
+from mrag_eval.report._table import Cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.tables._by_mode import ModeRow
-from mrag_eval.report.tables._layout_cells import NOT_RUN
-from mrag_eval.report.tables._row_runs import Nearest, nearest_runs, source_of_runs
+from mrag_eval.report.tables._layout_cells import NOT_RUN, own_row
+from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
 from mrag_eval.report.tables._row_settings import OF_A_RUN, alike
 
 # The setting and the language of each column.
@@ -43,10 +43,10 @@ def type_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, l
     for named in dict.fromkeys(tuple(map(alike, run.differs)) for run in chosen.values()):
         found = {place: run for place, run in chosen.items() if tuple(map(alike, run.differs)) == named}
         counted = {place: _cells(run) for place, run in found.items()}
-        source = source_of_runs(found.values())
+        differs = [text for run in found.values() for text in run.differs]
         for name in ("Number", *_TYPES):
             cells = tuple(counted[place][name] if place in counted else Cell(None, NOT_RUN) for place in _SETS)
-            rows.append(ModeRow(Row((name,), source, cells), ()))
+            rows.append(ModeRow(own_row((name,), cells, differs, [run.leaf for run in found.values()]), ()))
     return {"2": rows}
 
 

@@ -16,6 +16,8 @@ ANY = "any"
 # Points between the share of English documents and the share that a table names.
 _NEAR = 10
 _UNKNOWN = "not recorded"
+# Rounds in which a loop can rewrite a query.
+REWRITING = "2 or more"
 # Names of the longest reply in requests, by the type of the model.
 _LONGEST = ("max_tokens", "max_completion_tokens", "max_gen_toks")
 _DUMP = re.compile(r"(?:, |wiki-)(\d{8})[.-]")
@@ -48,19 +50,6 @@ def retriever_name(config: TaskConfig) -> str | None:
     if words := config.index.get("analyzer"):
         first += f" ({words})"
     return f"{first} + {reranker_name(config.rerank)}" if config.rerank else f"{first}, not reranked"
-
-
-def model_of(leaf: LeafResult, role: str) -> str | None:
-    """Return a model as its provider names it, else its type; a translator with its backend.
-
-    It is None without such a model.
-    """
-    found = leaf.measurement.instrument.get(role)
-    if not found:
-        return None
-    args = found.get("args") or {}
-    name = args.get("model") or args.get("pretrained") or found.get("model")
-    return " ".join(str(part) for part in (found.get("backend"), name) if part is not None)
 
 
 def _searches(config: TaskConfig) -> bool:
@@ -116,10 +105,6 @@ def _languages(leaf: LeafResult) -> str | None:
     return " ".join(sorted(leaf.config.index.get("passages") or ())) or _UNKNOWN
 
 
-def _chunker(config: TaskConfig) -> str | None:
-    return chunker_name(config.index.get("chunker"))
-
-
 def chunker_name(block: Mapping[str, Any] | None) -> str | None:
     """Return method and size of a chunker; None without one."""
     found = block or {}
@@ -141,11 +126,17 @@ def _agents(leaf: LeafResult) -> int | str | None:
     if not leaf.config.agent:
         return None
     roles = ("planner", "critic")
-    number, found = len({model_of(leaf, role) for role in roles}), leaf.measurement
+    number, found = len({leaf.model_of(role) for role in roles}), leaf.measurement
     seats = [{} if found is None else found.instrument.get(role) or {} for role in roles]
     other = dict.fromkeys(_decoding(seat["generation"]) for seat in seats if "generation" in seat)
     other.pop(_decoding(AGENT_DECODING), None)
     return f"{number} with {' and '.join(other)}" if other else number
+
+
+def _rounds(leaf: LeafResult) -> str | None:
+    """Return how many rounds a loop that rewrites queries may have: in one, it rewrites none."""
+    block = leaf.config.agent
+    return None if not block.get("rewrite") else "1" if block.get("max_rounds") == 1 else REWRITING
 
 
 def _decoding(sent: Mapping[str, Any]) -> str:
@@ -167,7 +158,7 @@ class Requirement(NamedTuple):
 
 REQUIRED: Mapping[str, Requirement] = {
     "agents": Requirement(_agents, ("planner", "critic")),
-    "chunker": Requirement(_searching(_chunker), ("index.chunker",)),
+    "chunker": Requirement(_searching(lambda config: chunker_name(config.index.get("chunker"))), ("index.chunker",)),
     "corpus": Requirement(_corpus, ("index.content_hash", "index.passages")),
     "english_share": Requirement(_searching(_english_share), ("data.imbalance",)),
     "judges": Requirement(_judges, ("judges",)),
@@ -186,7 +177,8 @@ REQUIRED: Mapping[str, Requirement] = {
         ),
     ),
     "scored_by": Requirement(lambda leaf: leaf.config.scored_by, ()),
-    "translator": Requirement(lambda leaf: None, ("translator",)),
+    "rounds": Requirement(_rounds, ()),
+    "translator": Requirement(lambda leaf: leaf.model_of("translator"), ("translator",)),
 }
 # What says which index is searched.
 OF_THE_INDEX = tuple(key for name in ("retriever", "kind", "corpus", "chunker") for key in REQUIRED[name].decides)
@@ -196,8 +188,10 @@ def is_met(name: str, found: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping) and ANY in wanted:
         allowed = wanted[ANY]
         return set(found) <= set(allowed) if isinstance(found, list) else any(is_met(name, found, o) for o in allowed)
-    if name == "retriever":
-        return PurePath(found).name.lower() == PurePath(wanted).name.lower()
+    if name in ("retriever", "translator"):
+        # a translator has its backend before it
+        parts = found.split() if name == "translator" else [found]
+        return PurePath(wanted).name.lower() in {PurePath(part).name.lower() for part in parts}
     return bool(found == ([wanted] if isinstance(found, list) else wanted))
 
 

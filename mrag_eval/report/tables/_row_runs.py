@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mrag_eval.config import differences
 from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text
 from mrag_eval.report.tables._layout_schema import Column, Layout, LayoutCondition, LayoutTable
-from mrag_eval.report.tables._requirements import model_of, retriever_name
-from mrag_eval.report.tables._row_settings import alike, fit, said, source_of
+from mrag_eval.report.tables._requirements import retriever_name
+from mrag_eval.report.tables._row_settings import alike, fit, said
 
 Key = TypeVar("Key", bound=Hashable)
 
 # Settings in which runs differ on purpose if their table is a mean over seeds: any value is the row's.
+# The beginning of a difference that only places have in which something is translated.
+_TRANSLATOR = "translator="
 _SEEDS: Mapping[str, None] = {"generation_kwargs.seed": None, "seeds": None}
 
 
@@ -113,12 +115,6 @@ def nearest_runs(
     return chosen, lines
 
 
-def source_of_runs(runs: Iterable[Nearest]) -> str:
-    """Return what a row made of several runs is from: what came of them, and the settings in which they differ."""
-    listed = list(runs)
-    return source_of((text for run in listed for text in run.differs), leaves=[run.leaf for run in listed])
-
-
 def slots(table: LayoutTable, layout: Layout) -> Iterator[Slot]:
     """Yield the places of a table that a task fills, row by row."""
     for condition in table.conditions or (None,):
@@ -159,7 +155,7 @@ def _labels(model: str, leaf: LeafResult, layout: Layout, retrievers: Mapping[st
         names = [own] if own is not None else [*retrievers] or ["no retrieval"]
         return tuple(f"{model} · {name}" for name in names)
     if layout.apart == "agents" and leaf.config.agent:
-        agents = (f"{role} {model_of(leaf, role)}" for role in ("planner", "critic"))
+        agents = (f"{role} {leaf.model_of(role)}" for role in ("planner", "critic"))
         return (f"{model} · {', '.join(agents)}",)
     return (model,)
 
@@ -191,7 +187,8 @@ def table_runs(
 
     def place(slot: Slot, label: str, differs: tuple[str, ...], run: TaskRun) -> None:
         """Put a run into its row, or beneath it if a later run with other settings is there."""
-        named = tuple(map(alike, differs))
+        # one row may hold places in which something is translated, and others
+        named = tuple(alike(text) for text in differs if not text.startswith(_TRANSLATOR))
         row = made.setdefault((slot.row, label, named), OwnRow(slot.condition, label))
         row.differs = (*row.differs, *differs)
         later = row.picked.setdefault((slot.column.name, slot.task), [])

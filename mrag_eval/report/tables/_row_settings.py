@@ -9,8 +9,7 @@ from typing import Any
 
 from mrag_eval.config import Differs, Measurement, by_block, harmless, is_named
 from mrag_eval.planning import deviations, shipped
-from mrag_eval.report._table import SETTINGS
-from mrag_eval.report.files._results import LeafResult, outcomes_text
+from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.tables._requirements import ANY, REQUIRED, is_met, value_text
 
 # What changes only how the passages found are used.
@@ -67,29 +66,18 @@ def unlike(
 
 def _choices(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield each combination of the values that a row allows."""
-    named = {name: _allowed(wanted) for name, wanted in settings.items() if wanted is not None}
+    named = {
+        name: list(wanted[ANY]) if isinstance(wanted, Mapping) and ANY in wanted else [wanted]
+        for name, wanted in settings.items()
+        if wanted is not None
+    }
     for values in product(*named.values()):
         yield dict(zip(named, values, strict=True))
-
-
-def _allowed(wanted: Any) -> Sequence[Any]:
-    return list(wanted[ANY]) if isinstance(wanted, Mapping) and ANY in wanted else [wanted]
 
 
 def unlike_shipped(leaf: LeafResult, ignoring: Sequence[str] = ()) -> list[str]:
     """Return how a run of any task differs from the package's; empty for a task of the user's own, which has none."""
     return [] if shipped(leaf.task) is None else unlike(leaf.measurement, ignoring)
-
-
-def source_of(differs: Iterable[str], source: str = "this run", leaves: Iterable[LeafResult] = ()) -> str:
-    """Return what a row of ours is from, with the settings in which its runs differ from the table's.
-
-    What came of the runs of ``leaves`` replaces "this run".
-    """
-    came = outcomes_text(leaves)
-    source = source.replace("this run", f"run with {came}", 1) if came else source
-    listed = "; ".join(listed_once(differs))
-    return f"{source}{SETTINGS}{listed}" if listed else source
 
 
 def listed_once(differs: Iterable[str]) -> tuple[str, ...]:

@@ -115,7 +115,11 @@ SWITCHES = (
     Switch("results:date", "which run is the newest"),
     Switch("results:chat_template", "whether a prompt is what a row renders to, or holds it"),
     Switch("results:group_subtasks", "of which tasks a group is the mean"),
-    Switch("rows:doc.trace", "the order of passages is the agents'", lambda h: _mode(h).source == "agents"),
+    Switch(
+        "rows:doc.trace",
+        "the order of passages is the agents'",
+        lambda h: mode_named(h.leaf.config.mode).source == "agents",
+    ),
     Switch("rows:doc.reranked", "passages are the head of the reranked list", lambda h: bool(h.leaf.config.rerank)),
     Switch(
         "rows:doc.withheld",
@@ -126,10 +130,6 @@ SWITCHES = (
     Switch("rows:doc.passages.original_lang", "the language shown is that of a translation", _translates),
     Switch("rows:votes", "judges were asked", lambda h: bool(h.leaf.seats)),
 )
-
-
-def _mode(here: TaskHere) -> Any:
-    return mode_named(here.leaf.config.mode)
 
 
 # ------------------------------------------------------------------ against the task as shipped

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
-from mrag_eval.config import Retrieval, mode_named
-from mrag_eval.core import Hit, Passage, Trace, is_relevant
+from mrag_eval.config import PUBLISHED, Retrieval, mode_named
+from mrag_eval.core import Hit, Passage, Trace, base_language, is_relevant
 from mrag_eval.datasets import Held
-from mrag_eval.platform import to_json
+from mrag_eval.platform import DataError, to_json
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.verification._findings import Differing, Finding
 from mrag_eval.report.verification._task_here import TaskHere
+from mrag_eval.retrieval import plan_rows
 
 # Decimals of a score in a ranking.
 _DECIMALS = 6
@@ -43,6 +45,8 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         yield Finding(leaf.task, "note", f"{why}; passages were not compared with the corpus here")
     texts = _texts(here, samples)
     _compare_absent(here, of_corpus, samples)
+    with suppress(DataError):
+        _compare_scopes(here, of_ranking, samples)
     for sample in samples:
         doc, row = sample.line.get("doc") or {}, sample.record.row
         given = {} if rows is None or row not in rows.docs else {p.id: p for p in rows.docs[row].given_passages}
@@ -73,6 +77,26 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     yield from of_corpus.findings()
     yield from of_ranking.findings()
     yield from of_trace.findings()
+
+
+def _compare_scopes(here: TaskHere, of_mode: Differing, samples: Sequence[Sample]) -> None:
+    """Compare the languages that were searched for each row with those of the task's mode.
+
+    Raises DataError if a row lacks a field that the mode needs.
+    """
+    mode, retrieval = mode_named(here.leaf.config.mode), here.retrieval
+    if retrieval is None or here.retrieved_otherwise or mode.source != "index" or mode.swaps:
+        return
+    if retrieval.corpus == PUBLISHED or retrieval.candidates == "row":
+        return
+    counted = {one.record.row: {*one.record.languages.searchable} for one in samples if one.record.languages}
+    every = {base_language(code) for found in counted.values() for code in found}
+    plans = plan_rows([one.doc for one in samples], retrieval)
+    for row, plan in zip((one.record.row for one in samples), plans, strict=True):
+        found = {base_language(code) for code in counted.get(row, ())}
+        wanted = every if plan.languages is None else {base_language(code) for code in plan.languages}
+        if found and (found - wanted or (plan.languages is None and found != wanted)):
+            of_mode.add(row, "languages.searchable", ", ".join(sorted(found)), ", ".join(sorted(wanted)))
 
 
 def _compare_absent(here: TaskHere, of_corpus: Differing, samples: Sequence[Sample]) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from mrag_eval.platform import DataError, Wait, reading_back, uncollected
+from mrag_eval.platform import DataError, Wait, reading_back, tasks_folder, uncollected
 from mrag_eval.report.files._results import (
     LaterVerdicts,
     LeafResult,
@@ -64,13 +64,13 @@ def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Pat
     return found
 
 
-def unsupported(paths: Sequence[Path | str]) -> list[str]:
+def unsupported(paths: Sequence[Path | str], *, votes: bool = False) -> list[str]:
     """Return one line for each score in the results at ``paths`` that is not the mean of its samples.
 
     This is the quick part of :func:`verify`, for every command that prints scores. Of verdicts that were given after a
     run, their scores are compared with their own samples, and those that no judge decides with the run's. Results
-    without samples, and paths that are not results, give no line. Inside :func:`read_once` the samples that a command
-    has read are not read again.
+    without samples, and paths that are not results, give no line. With ``votes``, verdicts after a run are verified as
+    a whole. Inside :func:`read_once` the samples that a command has read are not read again.
     """
     lines = []
     leaves = [(file, task, leaf) for file in _results_of(paths) for task, leaf in file.leaves.items()]
@@ -81,6 +81,10 @@ def unsupported(paths: Sequence[Path | str]) -> list[str]:
             with suppress(DataError):
                 found += means(file, leaf, scored_samples(path)) if path is not None else ()
                 found += _later_means(file, leaf)
+                if votes and not found and path is not None:
+                    with reading_back(file.path):
+                        later = later_verdicts(file, task, tasks_folder(), (), read_samples(path))
+                    found += (one for one in later if one.kind == "fault")
             lines += [f"{task}: {finding.text} (mrag-eval verify {file.path})" for finding in found]
     return lines
 

@@ -13,7 +13,7 @@ import pytest
 
 from mrag_eval.datasets import sha256_file
 from mrag_eval.platform import DataError
-from mrag_eval.report import verify
+from mrag_eval.report import EXPORTS, Options, export, verify
 from mrag_eval.report.verification._claims import SWITCHES
 from tests.worlds.forged_runs import Run, changed
 
@@ -267,6 +267,18 @@ def test_files_of_later_verdicts_change_what_judges_decide_alone(what: str, forg
     judged_beside(run, JUDGED[what])
     (found,) = verify([run.path], run.tasks)
     assert found.code(None) == 1, found.lines
+
+
+@pytest.mark.parametrize("what", JUDGED)
+def test_no_leaderboard_takes_verdicts_that_follow_from_no_votes(what: str, forged: Forged, tmp_path: Path) -> None:
+    """Scores that are the means of their own samples are refused where these are not the run's, or not of votes."""
+    run = forged("small")
+    run.write()
+    judged_beside(run, JUDGED[what])
+    for name in (name for name, declared in EXPORTS.items() if declared.ranked):
+        options = Options(output=tmp_path / name, dataset="me/bench")
+        with pytest.raises(DataError, match="takes no score that its samples contradict"):
+            export([run.path], name, options)
 
 
 def test_the_record_of_later_verdicts_is_that_of_the_run(forged: Forged) -> None:

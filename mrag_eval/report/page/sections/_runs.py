@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ def _run_points(data: PageData) -> list[Point]:
     out: dict[Path, dict[str, Any]] = {}
     for leaf, file in data.runs:
         place = "/".join(file.path.parts[-2:])
-        new = {"model": file.model, "date": _date(file.date), "path": place, "tasks": 0, "rows": 0, "shortened": 0}
+        date = f"{file.time:%Y-%m-%d %H:%M} UTC" if file.date else ""
+        new = {"model": file.model, "date": date, "path": place, "tasks": 0, "rows": 0, "shortened": 0}
         entry = out.setdefault(file.path, new | {"benchmarks": {}, "judges": {}})
         scores = leaf.result.scores
         entry["tasks"] += 1
@@ -30,11 +30,6 @@ def _run_points(data: PageData) -> list[Point]:
         | {"benchmarks": ", ".join(entry["benchmarks"]), "judges": ", ".join(entry["judges"]) or "none"}
         for entry in out.values()
     ]
-
-
-def _date(seconds: float) -> str:
-    when = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
-    return f"{when:%Y-%m-%d %H:%M} UTC" if seconds else ""
 
 
 SECTION = Section(
