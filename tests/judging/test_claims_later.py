@@ -370,7 +370,7 @@ def test_votes_on_claims_are_read_again_from_their_replies(tasks: Path, judges: 
     done("claims", out)
     shutil.rmtree(tasks / "cache")
     (tasks / "mrag.yaml").unlink()
-    assert verify([out], tasks)[0].findings == ()
+    assert verify([out], tasks)[0].of("fault") == []
     (path,) = out.rglob("judged_samples_*")
     (scores,) = out.rglob("judged_scores_*")
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

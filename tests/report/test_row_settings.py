@@ -165,7 +165,7 @@ DUMP = "Wikimedia dump, arwiki-20231101-pages-articles{}.bz2"
         (
             MKQA,
             {},
-            {"data.index.passages": {"ar": 91, "ko": 9_000_000}},
+            {"data.index.passages": {"ar": 91}, "data.index.recipe.sources": {"ar": DUMP.format(".xml")}},
             ("index.part=a part of the source in ar (91 passages of an edition of 1,200,000 articles), not all of it",),
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mrag_eval.config import deep_merge
-from mrag_eval.platform import DataError, tasks_folder
+from mrag_eval.platform import DataError, content_key, tasks_folder
 from mrag_eval.report import EXPORTS, Options, compare, comparison_text, export, render, verify, write_report
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.report.rows import filling
@@ -23,22 +24,19 @@ WHOLE = {"fr": 13_000_000}
 
 
 class Thing(NamedTuple):
-    """A run of a task: what its record has, what came of it, and the words by which outputs tell it.
-
-    ``differs`` says that another run is compared only if it is allowed to differ so.
-    """
+    """A run of a task: what its record has, what came of it, and the words by which outputs tell it."""
 
     task: str
     layout: str
     record: Mapping[str, Any]
     came: Mapping[str, Any]
     words: str
-    deviation: str = ""
     groups: Mapping[str, Any] = {}
 
 
 def corpus(passages: Mapping[str, int], source: str) -> dict[str, Any]:
-    return {"data": {"index": {"passages": passages, "recipe": {"sources": {"fr": source}}}}}
+    index = {"passages": passages, "recipe": {"sources": {"fr": source}}, "content_hash": content_key(source)}
+    return {"data": {"index": index}}
 
 
 CORPUS = "mkqa_qlang_fr"
@@ -46,19 +44,19 @@ THINGS: dict[str, Thing] = {
     "prompts cut": Thing(CORPUS, "mrag", {}, SEEN["prompts cut"][1], "1 of 40 prompts cut"),
     "replies cut": Thing(CORPUS, "mrag", {}, SEEN["replies cut"][1], "3 of 40 replies cut"),
     "an index of 91 passages": Thing(
-        CORPUS, "mrag", corpus({"fr": 91}, DUMP.format(".xml")), {}, "91 passages of an edition", "index.part"
+        CORPUS, "mrag", corpus({"fr": 91}, DUMP.format(".xml")), {}, "91 passages of an edition"
     ),
     "one file of a dump": Thing(
-        CORPUS, "mrag", corpus(WHOLE, DUMP.format("1.xml-p1p306134")), {}, "1 file of the dump", "index.part"
+        CORPUS, "mrag", corpus(WHOLE, DUMP.format("1.xml-p1p306134")), {}, "1 file of the dump"
     ),
     "a table as translator": Thing(
-        "xrag_multi_eqes_de", "xrag", {"instrument": {"translator": {"backend": "table", "sha256": "ab"}}}, {}, "table"
+        "xrag_multi_eqes_de", "xrag", {"instrument": {"translator": {"backend": "table", "model": None}}}, {}, "table"
     ),
     "another prompt of judges": Thing(
-        "xrag_multi_de", "xrag", {"setting": {"judge": {"prompt": "always_correct"}}}, {}, "judge.prompt", "judge.prompt"
+        "xrag_multi_de", "xrag", {"setting": {"judge": {"prompt": "always_correct"}}}, {}, "judge.prompt"
     ),
     "a redefined group": Thing(
-        CORPUS, "", {}, {}, "other tasks than those of the group as shipped", "", {"mkqa": [CORPUS]}
+        CORPUS, "", {}, {}, "other tasks than those of the group as shipped", {"mkqa": [CORPUS]}
     ),
 }  # fmt: skip
 
@@ -77,6 +75,8 @@ def write(folder: Path, thing: Thing, *, plain: bool = False) -> Path:
         "query_langs": {"en": ROWS},
     }
     groups: Mapping[str, Any] = {}
+    if "instrument" in thing.record:
+        record["instrument"] = {"translator": {"backend": "google", "model": "nmt"}}
     if not plain:
         record = deep_merge(record, thing.record)
         if thing.task == CORPUS and thing.record:
@@ -110,8 +110,12 @@ def exported(name: str) -> Callable[[Path, Path, Path], str]:
     return out
 
 
-def verified(folder: Path, _: Path, __: Path) -> str:
-    (found,) = verify([folder], tasks_folder())
+def verified(folder: Path, _: Path, tmp: Path) -> str:
+    """Return what verify says of the settings and the outcome, which needs no samples."""
+    alone = Path(shutil.copytree(folder, tmp / f"alone-{folder.name}", dirs_exist_ok=True))
+    for samples in alone.glob("samples_*"):
+        samples.unlink()
+    (found,) = verify([alone], tasks_folder())
     return "\n".join(f"{one.kind}: {one.text}" for one in found.findings if one.kind in ("deviation", "note"))
 
 
@@ -133,11 +137,17 @@ OUTPUTS: dict[str, Callable[[Path, Path, Path], str]] = {
     "compare": compared,
     "page": page,
 }
-# What an output need not say: a table of judges' or of a dump's files names no group.
+# What an output says in other words, or not: pages and tables by task name no group; verify says of translators that
+# it cannot check them.
 SILENT = {("a redefined group", "page"), ("a redefined group", "compare"), ("a redefined group", "mteb"),
           ("a redefined group", "verify"), ("a table as translator", "verify")}  # fmt: skip
+TOLD_APART = ("compare", "page")
 # Where two runs are told apart by the names of the settings, not by what these say.
-BY_KEY = {"an index of 91 passages": "index.", "one file of a dump": "index.", "a table as translator": "translator"}
+BY_KEY = {
+    **{(name, output): "index." for name in ("an index of 91 passages", "one file of a dump") for output in TOLD_APART},
+    ("a table as translator", "compare"): "translator.backend",
+    ("a table as translator", "page"): "backend=table",
+}
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -145,11 +155,11 @@ BY_KEY = {"an index of 91 passages": "index.", "one file of a dump": "index.", "
 def test_every_output_says_it_and_says_nothing_of_a_run_without(name: str, output: str, tmp_path: Path) -> None:
     thing = THINGS[name]
     with_it, plain = write(tmp_path / "with", thing), write(tmp_path / "plain", thing, plain=True)
-    words = BY_KEY.get(name, thing.words) if output in ("compare", "page") else thing.words
+    words = BY_KEY.get((name, output), thing.words)
     said = OUTPUTS[output](with_it, plain, tmp_path)
     if (name, output) not in SILENT:
         assert words in said, said[:3000]
-    if output not in ("compare", "page"):
+    if output not in TOLD_APART:
         assert thing.words not in OUTPUTS[output](plain, plain, tmp_path)
 
 
