@@ -183,17 +183,14 @@ def _metric_names(metrics: Any, known: KnownMetrics, task: str) -> tuple[str, ..
             "e.g. metrics: [char3gram_recall]",
         )
     where = f"task {task}, metrics"
-    names = [known.named(name, where) if callable(name) or _is_function(name) else name for name in given]
+    own = (callable(n) or isinstance(n, FunctionName) or ":" in n or "/" in n for n in given)
+    names = [known.named(name, where) if is_own else name for name, is_own in zip(given, own, strict=True)]
     if not names:
         raise ConfigError(f"task {task}: the block 'metrics' is missing or empty", "e.g. metrics: [char3gram_recall]")
     for i, name in enumerate(names):
         if name in names[:i]:
             raise ConfigError(f"task {task}, metrics: '{name}' is named twice", "name every metric once")
     return tuple(names)
-
-
-def _is_function(name: str) -> bool:
-    return isinstance(name, FunctionName) or ":" in name or "/" in name
 
 
 def _names(

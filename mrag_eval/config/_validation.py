@@ -38,13 +38,10 @@ def check_keys(model: type[Block], block: Mapping[str, Any], where: str) -> None
         model.model_validate(dict(block))
     except ValidationError as err:
         # a missing key, and what keys must be like together, are faults of the whole block
-        faults = [fault for fault in err.errors(include_url=False) if _is_of_a_key(fault)]
+        every = err.errors(include_url=False)
+        faults = [one for one in every if one["type"] == "truth" or len(one["loc"]) > (one["type"] == "missing")]
         if faults:
             raise _refusal(model, faults, where, ".") from None
-
-
-def _is_of_a_key(fault: ErrorDetails) -> bool:
-    return fault["type"] == "truth" or len(fault["loc"]) > (1 if fault["type"] == "missing" else 0)
 
 
 def _refusal(model: type[BaseModel], faults: Sequence[ErrorDetails], where: str, joint: str) -> ConfigError:

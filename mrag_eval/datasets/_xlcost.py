@@ -108,7 +108,7 @@ def load(block: XlcostBlock) -> Benchmark:
     if passages and block.domain == "travel":
         pages = country_pages(docs, passages.passages)
         docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
-    corpus = passages.passages if passages else None
+    corpus, fetched = passages.passages if passages else None, block.path is None and block.corpus is None
     drawn_corpus: dict[str, Any] = {}
     settings: dict[str, Any] = {}
     notes: tuple[str, ...] = ()

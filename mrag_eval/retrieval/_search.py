@@ -186,7 +186,8 @@ def _embedded(
                 lost: dict[int, FailedBatch] = {}
                 asked = [[texts[key] for key in part] for part in parts]
                 for number, vectors in vectors_arriving(index.embedder, asked, queries=True, failed=lost.__setitem__):
-                    yield {key: _encoded(vector) for key, vector in zip(parts[number], vectors, strict=True)}
+                    raw = (np.asarray(vector, dtype="<f4").tobytes() for vector in vectors)
+                    yield {k: base64.b64encode(one).decode("ascii") for k, one in zip(parts[number], raw, strict=True)}
                     wait.add(len(parts[number]))
                 answered = len(lost) < len(parts)
                 alive |= answered
@@ -201,10 +202,6 @@ def _embedded(
 
         known |= made_once(new, embed, store, valid, at_once=_CLAIMED)
     return {text: _decoded(known[key]) for key, text in texts.items() if key in known}
-
-
-def _encoded(vector: np.ndarray[Any, Any]) -> str:
-    return base64.b64encode(np.asarray(vector, dtype="<f4").tobytes()).decode("ascii")
 
 
 def _decoded(text: str) -> np.ndarray[Any, Any]:

@@ -52,7 +52,9 @@ def _or_error(work: Callable[[Any], Any], table: Any) -> Any:
         return work(table)
     except Exception as error:  # any error of an embedder is raised again by the build
         number = table["batch"][0].as_py() if len(table) else 0
-        told = error if isinstance(error, MragError) else CorpusError(f"on Ray: {_named(error)}", RESUME)
+        said = (str(error).splitlines() or ["no reason given"])[0]
+        other = CorpusError(f"on Ray: {type(error).__name__}: {said}", RESUME)
+        told = error if isinstance(error, MragError) else other
         return pa.table(
             {
                 "batch": pa.array([number], pa.int64()),
@@ -61,10 +63,6 @@ def _or_error(work: Callable[[Any], Any], table: Any) -> Any:
                 "error": pa.array([pickle.dumps(told)], pa.binary()),
             }
         )
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).splitlines() or ['no reason given'])[0]}"
 
 
 def raise_carried(table: Any) -> None:

@@ -143,7 +143,8 @@ class MilvusShard:
             )
             unsure = []
             for position, hits in zip(pending, answers, strict=True):
-                places = [(_rounded(hit["distance"], steps[position]), int(hit["row"])) for hit in hits]
+                step = steps[position]
+                places = [(round(hit["distance"] / step) * step, int(hit["row"])) for hit in hits]
                 lists[position] = [place for place in places if field == DENSE or place[0] > 0]
                 full = len(places) == limit and len(lists[position]) == limit
                 if full and limit < most and len(places) > k and places[-1][0] == places[k - 1][0]:
@@ -156,7 +157,3 @@ class MilvusShard:
             if places:
                 scores[position, : len(places)], rows[position, : len(places)] = zip(*places, strict=True)
         return scores, rows
-
-
-def _rounded(score: float, step: float) -> float:
-    return round(score / step) * step

@@ -36,7 +36,9 @@ def gate_lines(result: GateResult, *, verbose: bool = False) -> list[str]:
     """
     shown = [c for c in result.checks if verbose or not c.passes or c.place is None or _mark(c)]
     lines: list[str] = []
-    rows = columns([(_word(check), _name(check, result), _scores(check), _left_open(check)) for check in shown])
+    words = ["pass" if check.passes else _WORDS[check.verdict] for check in shown]
+    told = zip(words, shown, strict=True)
+    rows = columns([(word, _name(check, result), _scores(check), _left_open(check)) for word, check in told])
     for check, line in zip(shown, rows, strict=True):
         lines += [line.rstrip(), *(f"      {said}" for said in _remarks(check, verbose or not check.passes))]
     hidden = [check for check in result.checks if check not in shown]
@@ -136,10 +138,6 @@ def _spoken(language: str | None) -> str:
         return language_name(str(language))
     except ConfigError:
         return cut(str(language), _PLACE)
-
-
-def _word(check: Check) -> str:
-    return "pass" if check.passes else _WORDS[check.verdict]
 
 
 def _hidden(checks: Sequence[Check]) -> str:

@@ -73,12 +73,9 @@ def _counts(found: Mapping[str, Any]) -> list[Cell]:
 
 def _alphas(found: Mapping[str, Any]) -> list[Cell]:
     none = {"reason": "no viewpoint was labelled"}
-    return [_alpha(found.get(name) or none) for name in ("alpha_relevance", "alpha_viewpoint")]
-
-
-def _alpha(estimate: Mapping[str, Any]) -> Cell:
-    value = estimate.get("value")
-    return Cell(value, None if value is not None else str(estimate.get("reason")), n=estimate.get("n") or None)
+    both: list[Mapping[str, Any]] = [found.get(name) or none for name in ("alpha_relevance", "alpha_viewpoint")]
+    known = [(one.get("value"), one) for one in both]
+    return [Cell(v, None if v is not None else str(one.get("reason")), n=one.get("n") or None) for v, one in known]
 
 
 def _confusions(labelled: Sequence[LabelledRun]) -> list[ModeRow]:

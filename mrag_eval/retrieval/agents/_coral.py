@@ -111,7 +111,7 @@ class Coral:
             if not running:
                 break
             self._plan(running, number)
-            running = _open(running)
+            running = [question for question in running if not question.stopped]
             self._retrieve(running)
             if self._settings.filter == "critic":
                 self._criticise(running)
@@ -327,10 +327,6 @@ class Coral:
         if budget.calls_per_question is not None and usage.calls >= budget.calls_per_question:
             return False
         return budget.tokens_per_question is None or usage.tokens < budget.tokens_per_question
-
-
-def _open(questions: Sequence[_Question]) -> list[_Question]:
-    return [question for question in questions if not question.stopped]
 
 
 def _failures(stage: Stage, seat: Seat, answer: Answered[Any]) -> list[Failure]:

@@ -88,20 +88,18 @@ def read_plan(reply: str, task: PlanContext) -> Planned | Refused:
     if parsed.value is None:
         return Refused("unreadable", parsed.error or "there is no JSON object in the reply")
     repaired: list[str] = []
-    languages = _languages(parsed.value, task, repaired) if task.choose else _kept(task)
+    kept = task.previous.languages if task.previous is not None else task.pool
+    languages = _languages(parsed.value, task, repaired) if task.choose else kept
     if not languages:
         return Refused("no_language", f"'language_names' names no corpus of the pool ({', '.join(task.pool)})")
     query = _query(parsed.value, task, repaired)
-    if task.previous is not None and _same(Conditions(languages, query), task.previous):
+    last = task.previous
+    if last is not None and {*languages} == {*last.languages} and _folded(query) == _folded(last.query):
         must = {(True, True): "corpora or query", (True, False): "corpora", (False, True): "query"}
         return Refused(
             "unchanged", f"this is the previous search again: the {must[task.choose, task.rewrite]} must change"
         )
     return Planned(Conditions(languages, query), tuple(dict.fromkeys(repaired)))
-
-
-def _kept(task: PlanContext) -> tuple[str, ...]:
-    return task.previous.languages if task.previous is not None else task.pool
 
 
 def _languages(value: Mapping[str, Any], task: PlanContext, repaired: list[str]) -> tuple[str, ...]:
@@ -145,10 +143,6 @@ def _query(value: Mapping[str, Any], task: PlanContext, repaired: list[str]) -> 
         repaired.append("no_query")
         return task.previous.query
     return found.strip() or task.previous.query
-
-
-def _same(a: Conditions, b: Conditions) -> bool:
-    return set(a.languages) == set(b.languages) and _folded(a.query) == _folded(b.query)
 
 
 def _folded(text: str) -> str:
