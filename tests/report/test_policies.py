@@ -140,7 +140,7 @@ def test_policies_have_the_papers_order_and_names(tmp_path: Path) -> None:
     text = single_spaced(render([means, pairs]))
     assert "| cross language | direct | a | 60.0 [58.0, 63.0] (n=50) | 10.0 [8.0, 13.0] (n=50) |" in text
     assert "balanced, blank: c: this mode has no ranking; see shown@k" in text
-    assert ",50,\n" in render([pairs], "csv")
+    assert ",50,,,\n" in render([pairs], "csv")
     # 25 of 100 are below the lowest that the oracle has only if it finds more
     assert pairs.notes == ("a pair is the language of the question → that of its document",)
 
