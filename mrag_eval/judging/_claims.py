@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import JUDGES, GroundedByPanel, Judge, judges_of
-from mrag_eval.core import SUPPORT, Claim, Grounding, Scored, Span
-from mrag_eval.judging._kept_votes import Votes, read_votes
+from mrag_eval.core import SUPPORT, Claim, Scored, Span
 from mrag_eval.judging._panel import Panel
-from mrag_eval.judging._recount import Decided, Recount, as_read
+from mrag_eval.judging._recount import Decided, Recount
 from mrag_eval.judging._rubrics import Case, Rubric, support_rubric
 from mrag_eval.scoring import PanelShare, with_grounding
 
@@ -63,34 +61,6 @@ def claims_by(panel: Panel, block: Judge) -> dict[str, Any]:
     """Return what decides the verdicts on claims: the judges, their prompt by its hash, and the rule of a tie."""
     judges, prompt = judges_of(panel.identities), _rubric(block).template.sha256
     return {JUDGES: judges, "prompt": prompt, "tie": block.tie}
-
-
-class _Listener:
-    """What a panel would be asked about the claims of answers, which nobody is asked."""
-
-    name: str = "the votes in the samples"
-    identity: Mapping[str, Any] = MappingProxyType({})
-    cases: Sequence[Case] = ()
-
-    def findings(self, asked: Sequence[models.Asked]) -> list[tuple[Claim, ...] | str]:
-        self.cases = [_case(one, claim) for one in asked for claim in one.claims]
-        return ["not asked"] * len(asked)
-
-
-def claims_again(block: Judge, rows: Sequence[Scored], said: Sequence[Grounding | None]) -> Votes:
-    """Return the votes on the claims of rows by claim and seat, as the rubric here reads the replies of those votes.
-
-    Votes on claims that the answer does not make are left out.
-    """
-    out: Votes = []
-    for row, found in zip(rows, said, strict=True):
-        listener, claims = _Listener(), found.claims if found is not None else ()
-        if any(claim.votes for claim in claims):
-            with_grounding([row], listener, use_cache=False, languages=True)
-        cases = listener.cases if len(listener.cases) == len(claims) else []
-        again = read_votes(None, _rubric(block), cases, [claims[n].votes for n in range(len(cases))])
-        out.append({f"{n} {s}": as_read(v, len(row.passages)) for n, one in enumerate(again) for s, v in one.items()})
-    return out
 
 
 def _rubric(block: Judge) -> Rubric[models.Verdict]:

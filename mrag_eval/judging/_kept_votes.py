@@ -38,14 +38,14 @@ def votes_again(
         verdicts = verdict_rubric(block.prompt, block.reply, block.scale)
         contexts = [context_case(row, block.sufficiency.country) for row in rows]
         return (
-            read_votes(panel, verdicts, [case_of(row) for row in rows], answers),
-            read_votes(panel, sufficiency_rubric(block.sufficiency.prompt), contexts, passages),
+            _read(panel, verdicts, [case_of(row) for row in rows], answers),
+            _read(panel, sufficiency_rubric(block.sufficiency.prompt), contexts, passages),
         )
     except MragError:
         return None
 
 
-def read_votes(panel: Panel | None, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement], said: Votes) -> Votes:
+def _read(panel: Panel | None, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement], said: Votes) -> Votes:
     kept = [{} for _ in cases] if panel is None else panel.votes(rubric, cases)[0]
     out: Votes = []
     for case, votes, own in zip(cases, said, kept, strict=True):

@@ -141,7 +141,7 @@ def counted_claims(grounding: Grounding, tie: Tie, shown: Sequence[Hit]) -> Grou
     Votes for passages that were not ``shown`` do not count. Claims without votes keep their verdict.
     """
     claims = (
-        voted_claim(one, {seat: as_read(vote, len(shown)) for seat, vote in one.votes.items()}, tie)
+        voted_claim(one, {seat: _as_read(vote, len(shown)) for seat, vote in one.votes.items()}, tie)
         if one.votes
         else one
         for one in grounding.claims
@@ -167,7 +167,7 @@ def voted_claim(claim: Span, votes: Mapping[str, Vote], tie: Tie) -> Claim:
     return Claim(claim.start, claim.end, found, support, passage, unsupported=unsupported, votes=votes)
 
 
-def as_read(vote: Vote, shown: int) -> Vote:
+def _as_read(vote: Vote, shown: int) -> Vote:
     """Return a recorded vote as a reply with its verdict and passage is read."""
     if vote.verdict in (None, "not_found"):
         return replace(vote, passage=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import GROUNDED, JUDGES, is_named, verdict_metrics
-from mrag_eval.judging import Rubric, claims_again, relevance_rubric, sufficiency_rubric, verdict_rubric, votes_again
+from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric, votes_again
 from mrag_eval.platform import ConfigError, DataError, to_json
 from mrag_eval.prompts import builtin_names
 from mrag_eval.report.files._results import LaterVerdicts, LeafResult, ResultFile
@@ -40,28 +40,21 @@ class VotesRead:
 
 def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> VotesRead:
     """Read the votes again from the judges' replies, in the cache here or in the samples; one that was cast has one."""
-    recorded = [(one.votes, to_json(one.record.sufficiency_votes or {}), _of_claims(one)) for one in samples]
-    size = sum(len(votes) for every in recorded for votes in every)
+    recorded = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
+    size = sum(len(votes) for both in recorded for votes in both)
     answers, passages = map(votes_of, samples), (sample.record.sufficiency_votes or {} for sample in samples)
     again = votes_again(here.judge, here.leaf.seats, found.rows, [*answers], [*passages]) if size else None
     if again is None or any(judge_texts(here)):
         return VotesRead(cast=size)
-    claims = claims_again(here.judge, found.rows, [sample.record.grounding for sample in samples])
     differing = Differing(here.leaf.task, len(samples), "by its reply")
     compared = 0
-    for sample, every, *read in zip(samples, recorded, *again, claims, strict=True):
-        for key, own, votes in zip(("votes", "sufficiency_votes", "grounding"), every, read, strict=True):
+    for sample, both, *read in zip(samples, recorded, *again, strict=True):
+        for key, own, votes in zip(("votes", "sufficiency_votes"), both, read, strict=True):
             compared += len(votes)
             cast = [seat for seat, vote in own.items() if vote.get("verdict") is not None and not vote.get("reply")]
             wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(votes)}
             differing.compare(sample.record.row, {seat: own[seat] for seat in wanted}, wanted, key)
     return VotesRead(tuple(differing.findings()), compared, size)
-
-
-def _of_claims(sample: Sample) -> dict[str, Any]:
-    """Return the votes on the claims of an answer, by claim and seat."""
-    claims = sample.record.grounding.claims if sample.record.grounding is not None else ()
-    return {f"{n} {seat}": to_json(vote) for n, claim in enumerate(claims) for seat, vote in claim.votes.items()}
 
 
 def judge_texts(here: TaskHere) -> Iterator[Finding]:
