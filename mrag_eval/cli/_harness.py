@@ -159,6 +159,7 @@ def _refuse_faulty(wanted: Sequence[str], manager: TaskManager, given: Sequence[
 
 def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
     """Return the requested tasks of our class, built."""
+    from mrag_eval.harness import load_tasks
     from mrag_eval.task import RagTask
 
     found = (
@@ -166,7 +167,7 @@ def _ours(wanted: Sequence[str], manager: TaskManager) -> dict[str, RagTask]:
         for name in wanted
     )
     names = dict.fromkeys(chain.from_iterable(found))
-    tasks = manager.load(list(names))["tasks"] if names else {}
+    tasks = load_tasks(manager, list(names))[1] if names else {}
     return {name: task for name, task in tasks.items() if isinstance(task, RagTask)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +12,11 @@ from lm_eval.config.task import TaskConfig
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
+from mrag_eval.platform import ConfigError
+
 T = TypeVar("T")
+# What the harness says of a task that two of the requested names hold.
+_DUPLICATE = re.compile(r"Duplicate task '([^']*)': found in both '([^']*)' and '([^']*)'")
 
 
 def read_task_file(path: Path, *, with_includes: bool = True, with_functions: bool = False) -> dict[str, Any]:
@@ -60,8 +65,20 @@ class _Listing(Mapping[str, T]):
 
 
 def load_tasks(manager: TaskManager, names: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tasks and groups of these names, built, and all their tasks by name."""
-    loaded = manager.load(list(names))
+    """Return the tasks and groups of these names, built, and all their tasks by name.
+
+    Raises ConfigError for names that hold the same task.
+    """
+    try:
+        loaded = manager.load(list(names))
+    except ValueError as err:
+        twice = _DUPLICATE.match(str(err))
+        if twice is None:
+            raise
+        raise ConfigError(
+            f"--tasks: {twice[1]} belongs to {twice[2]} and to {twice[3]}, and a run asks a task once",
+            f"run {twice[2]} and {twice[3]} one after the other, or leave one of them out",
+        ) from None
     groups = loaded.get("groups", {})
     inner = {child for group in groups.values() for child in group.child_names}
     items = [item for name, item in [*groups.items(), *loaded["tasks"].items()] if name not in inner]

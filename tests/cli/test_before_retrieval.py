@@ -148,6 +148,13 @@ def test_a_command_finds_a_fault_of_a_later_task_before_the_first_retrieves(
             assert word in said[0], command
 
 
+def test_a_task_of_two_groups_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("north", "south"):
+        (place / f"{name}.yaml").write_text(f"group: {name}\ntask: [mine]\n", encoding="utf-8")
+    said = _said("run --model dummy --tasks north,south --include_path .", capsys)
+    assert said[0] == "mrag-eval: --tasks: mine belongs to north and to south, and a run asks a task once"
+
+
 MODELS = [
     ("hff", "", ["hff", "did you mean 'hf'"]),
     ("hf", "", ["hf", "pretrained"]),

@@ -236,6 +236,14 @@ def test_a_proxy_says_so_and_leaves_cross_language_cells_blank(tmp_path: Path) -
         assert any("not comparable with the paper" in note for note in found[table].notes), table
 
 
+def test_a_judged_run_lacks_no_judge_for_a_pair_without_rows(tmp_path: Path) -> None:
+    made = leaf("all")
+    for key in [key for key in made["scores"]["metrics"] if key.startswith("judge_correct")]:
+        del made["scores"]["metrics"][key]
+    cell = own(tables(write(tmp_path / "results_1.json", {"xlcost_travel": made}))["1"], "Travel")["End-to-End"]
+    assert cell.reason == "scored without judge_correct"
+
+
 def test_retrievers_are_separate_and_share_the_run_without_one(tmp_path: Path) -> None:
     e5 = {"embedder": "intfloat/multilingual-e5-large", "rerank": {"kind": "cross-encoder"}}
     one = write(tmp_path / "results_1.json", {"xlcost_legal": leaf("all"), "xlcost_legal_norag": leaf("no_ir")})

@@ -154,5 +154,6 @@ def _why_unscored(metrics: Sequence[str], leaf: LeafResult) -> str:
         if metric in leaf.unscored:
             reasons = ", ".join(f"{reason}: {n}" for reason, n in leaf.unscored[metric].items())
             return f"no row has a {metric} ({reasons})"
-    hint = ": no judge was configured" if metrics[0].startswith(("judge", "attribution")) else ""
+    judged = metrics[0].startswith(("judge", "attribution"))
+    hint = ": no judge was configured" if judged and not leaf.seats else ""
     return f"scored without {' or '.join(metrics)}{hint}"
