@@ -26,7 +26,7 @@ class _PanelChecker:
     rubric: Rubric[models.Verdict]
     name: str = "the panel"
     identity: Mapping[str, Any] = field(default_factory=dict)
-    ledgers: Mapping[str, models.Calls] = field(default_factory=dict)
+    ledgers: Mapping[str, models.CallCounts] = field(default_factory=dict)
 
     def findings(self, asked: Sequence[models.Asked]) -> list[tuple[Claim, ...] | str]:
         cases = [_case(one, claim) for one in asked for claim in one.claims]

@@ -15,7 +15,7 @@ from mrag_eval.models import (
     LONGEST_REPLY,
     Answered,
     AuxModel,
-    Calls,
+    CallCounts,
     KeptReplies,
     Seat,
     Verdict,
@@ -42,7 +42,7 @@ class PanelAnswers(Generic[T]):
     """The answers of every seat, aligned with the cases, and the questions and cost of each model."""
 
     answers: dict[str, list[Answered[T]]]
-    ledgers: dict[str, Calls]
+    ledgers: dict[str, CallCounts]
 
 
 class Panel:
@@ -109,15 +109,15 @@ class Panel:
             return work
 
         answers = at_once({name: call(name, seat) for name, (_, seat) in self._seats.items()})
-        ledgers: dict[str, Calls] = {}
+        ledgers: dict[str, CallCounts] = {}
         for seat, (name, _) in self._seats.items():
-            ledger = Calls.of((reply for answer in answers[seat] for reply in answer.replies), seconds[seat])
+            ledger = CallCounts.of((reply for answer in answers[seat] for reply in answer.replies), seconds[seat])
             ledgers[name] = total([ledgers[name], ledger]) if name in ledgers else ledger
         return PanelAnswers(answers, ledgers)
 
     def votes(
         self, rubric: Rubric[Verdict], cases: Sequence[Case | Judgement]
-    ) -> tuple[list[Mapping[str, Vote]], dict[str, Calls]]:
+    ) -> tuple[list[Mapping[str, Vote]], dict[str, CallCounts]]:
         """Return the votes on each case by seat, in their order, and the ledger of every model.
 
         No judge is asked about a case that is a judgement already: it has no votes.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mrag_eval.models._answering import UNKNOWN_MODEL, Answering, answered_by_others, answering, asked_with
     from mrag_eval.models._asking import Answered, generate_parsed
     from mrag_eval.models._evaluated import EvaluatedModel, evaluated_model
-    from mrag_eval.models._ledger import Calls, Ledger, came_back_line, summed, total, total_counts, totals
+    from mrag_eval.models._ledger import CallCounts, Ledger, came_back_line, summed, total, total_counts, totals
     from mrag_eval.models._lenient_json import storable
     from mrag_eval.models._model import AuxModel
     from mrag_eval.models._outputs import completion_reply

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Calls:
+class CallCounts:
     """Counts of the calls to one model; its seats count what came back, tokens among it.
 
     ``calls`` counts conversations sent, ``cached`` those answered from the cache, ``retries`` further attempts at a
@@ -41,13 +41,13 @@ class Calls:
         if reply.reason is not None:
             self.failures[reply.reason] = self.failures.get(reply.reason, 0) + 1
 
-    def __add__(self, other: Calls) -> Calls:
+    def __add__(self, other: CallCounts) -> CallCounts:
         counts = {name: count + getattr(other, name) for name, count in vars(self).items() if name != "failures"}
         failures = Counter(self.failures) + Counter(other.failures)
-        return Calls(**counts, failures=dict(sorted(failures.items())))
+        return CallCounts(**counts, failures=dict(sorted(failures.items())))
 
     @classmethod
-    def of(cls, replies: Iterable[Reply], seconds: float) -> Calls:
+    def of(cls, replies: Iterable[Reply], seconds: float) -> CallCounts:
         """Return the counts of ``replies``, which took ``seconds`` together."""
         found = cls(seconds=seconds)
         for reply in replies:
@@ -69,7 +69,7 @@ class Calls:
 
 
 @dataclass
-class Ledger(Calls):
+class Ledger(CallCounts):
     """Counts of a model whose replies no seat counts for the results: its calls, and the tokens that it reported."""
 
     tokens_in: int = 0
@@ -82,12 +82,12 @@ class Ledger(Calls):
             self.tokens_out += reply.tokens_out or 0
 
 
-def total(ledgers: Iterable[Calls]) -> Calls:
+def total(ledgers: Iterable[CallCounts]) -> CallCounts:
     """Return the sum, over models or over ranks."""
-    return sum(ledgers, Calls())
+    return sum(ledgers, CallCounts())
 
 
-def totals(shares: Sequence[Mapping[str, Calls]]) -> dict[str, Calls]:
+def totals(shares: Sequence[Mapping[str, CallCounts]]) -> dict[str, CallCounts]:
     """Return the sum of each model's calls, over the ranks of a run."""
     names = dict.fromkeys(name for share in shares for name in share)
     return {name: total(share[name] for share in shares if name in share) for name in names}

@@ -21,7 +21,7 @@ from mrag_eval.core import (
     not_finite,
 )
 from mrag_eval.metrics import Outcome
-from mrag_eval.models import Calls, summed
+from mrag_eval.models import CallCounts, summed
 from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
 from mrag_eval.scoring._answers import Answer
 
@@ -212,7 +212,7 @@ class PanelShare:
     """
 
     models: Mapping[str, str]
-    ledger: Mapping[str, Calls]
+    ledger: Mapping[str, CallCounts]
     language_check: str | None = field(default=None, metadata=OPTIONAL)
     scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)
     came_back: _CameBack = field(default_factory=dict, metadata=OPTIONAL)
@@ -226,7 +226,7 @@ class LabellingShare:
     threshold: float | None = field(default=None, metadata=OPTIONAL)
     n: int | None = field(default=None, metadata=OPTIONAL)
     models: Mapping[str, str] = field(default_factory=dict, metadata=OPTIONAL)
-    ledger: Mapping[str, Calls] = field(default_factory=dict, metadata=OPTIONAL)
+    ledger: Mapping[str, CallCounts] = field(default_factory=dict, metadata=OPTIONAL)
     came_back: _CameBack = field(default_factory=dict, metadata=OPTIONAL)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from mrag_eval.config import CORRECT, GROUNDED, SUFFICIENCY, verdict_metrics
 from mrag_eval.core import YES_NO, VerdictScale, can_be_score, not_finite
 from mrag_eval.metrics import CitationRates, ErrorAttribution, Estimate, LanguageCitations
-from mrag_eval.models import Calls
+from mrag_eval.models import CallCounts
 from mrag_eval.platform import OPTIONAL, check_version, from_json, with_version
 from mrag_eval.scoring._reasons import BY_RULE
 from mrag_eval.scoring._row_records import PromptCounts
@@ -141,7 +141,7 @@ class LabelTable:
     n: int | None = field(default=None, metadata=OPTIONAL)
     judges: Mapping[str, str] | None = field(default=None, metadata=OPTIONAL)
     abstained: Counts | None = field(default=None, metadata=OPTIONAL)
-    ledger: Mapping[str, Calls] | None = field(default=None, metadata=OPTIONAL)
+    ledger: Mapping[str, CallCounts] | None = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class PanelTable:
     disagreement: float | None = None
     judges: Mapping[str, JudgeColumn] = field(default_factory=dict)
     agreement: JudgeAgreement | None = field(default=None, metadata=OPTIONAL)
-    ledger: Mapping[str, Calls] = field(default_factory=dict)
+    ledger: Mapping[str, CallCounts] = field(default_factory=dict)
     language_check: str | None = field(default=None, metadata=OPTIONAL)
     no_verdict: Mapping[str, Estimate] = field(default_factory=dict, metadata=OPTIONAL)
     scale: VerdictScale = field(default=YES_NO, metadata=OPTIONAL)

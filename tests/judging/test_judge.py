@@ -28,7 +28,7 @@ from mrag_eval.judging import (
     verdict_rubric,
 )
 from mrag_eval.judging._rubrics import verdict_prompts
-from mrag_eval.models import Calls, Reply, get
+from mrag_eval.models import CallCounts, Reply, get
 from mrag_eval.platform import ConfigError, to_json
 from mrag_eval.prompts import builtin_names, defuse, load_template
 from mrag_eval.scoring import JudgedRecord
@@ -42,7 +42,7 @@ def panel(*scripts: Any, repeats: int = 1) -> Panel:
     return Panel(judges, repeats)  # type: ignore[arg-type]
 
 
-def decided(judges: Panel, *cases: Case, **rule: Any) -> tuple[list[Judgement], dict[str, Calls]]:
+def decided(judges: Panel, *cases: Case, **rule: Any) -> tuple[list[Judgement], dict[str, CallCounts]]:
     """Return what the panel decides of answers, and what it was asked."""
     cases = cases or (CASE,)
     votes, ledgers = judges.votes(verdict_rubric(), cases)

@@ -15,7 +15,7 @@ from mrag_eval.core import Judgement, RagDoc, Scored, Vote
 from mrag_eval.harness import _command
 from mrag_eval.judging import Panel
 from mrag_eval.judging import _answers as judging
-from mrag_eval.models import Calls
+from mrag_eval.models import CallCounts
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring import METRICS, PanelTable, panel_line, score_rows
 from mrag_eval.scoring._panel_table import family
@@ -461,7 +461,7 @@ def test_the_line_about_a_panel_names_every_outcome() -> None:
         outcomes={"unanimous": 200, "majority": 91, "tie": 6, "unjudged": 3, "declined": 4, "empty": 1},
         abstained={"timeout": 7},
         judges=dict.fromkeys("abc", JudgeColumn()),
-        ledger={"a": Calls(calls=897, retries=4)},
+        ledger={"a": CallCounts(calls=897, retries=4)},
         language_check="language by lingua",
     )
     assert panel_line(table) == (

@@ -22,7 +22,7 @@ from mrag_eval.config import Judge, validated
 from mrag_eval.core import YES_NO, Judgement, RagDoc, RowScores, Scored, VerdictScale, VerdictValue, Vote
 from mrag_eval.judging import Panel, case_of, judged, verdict_rubric
 from mrag_eval.metrics import Estimate
-from mrag_eval.models import AuxModel, Calls
+from mrag_eval.models import AuxModel, CallCounts
 from mrag_eval.models import Verdict as ReadVerdict
 from mrag_eval.platform import ConfigError, Store, from_json, to_json
 from mrag_eval.report import Sample
@@ -356,7 +356,7 @@ def judgement_of(scale: VerdictScale) -> Judgement:
 def table_of(scale: VerdictScale) -> PanelTable:
     record = row_record(rows()[0].doc, RowScores(), judgement=judgement_of(scale))
     seats = dict.fromkeys(judgement_of(scale).votes, "m")
-    table = summarize([replace(record, panel=PanelShare(seats, {"m": Calls()}, scale=scale))]).judge
+    table = summarize([replace(record, panel=PanelShare(seats, {"m": CallCounts()}, scale=scale))]).judge
     assert table is not None
     return table
 

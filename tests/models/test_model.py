@@ -17,7 +17,7 @@ import pytest
 from mrag_eval.config import ModelBudget, ModelSpec
 from mrag_eval.core import split_thinking
 from mrag_eval.harness import model_class
-from mrag_eval.models import AuxModel, Calls, Reply, came_back_line, get, total
+from mrag_eval.models import AuxModel, CallCounts, Reply, came_back_line, get, total
 from mrag_eval.platform import ConfigError, MissingExtraError, Store, at_once, cache_dir
 from tests.models.conftest import ask
 from tests.worlds.model_server import Answer, ModelServer, asked, echo, said
@@ -538,12 +538,12 @@ def test_one_model_on_two_seats_answers_each_and_keeps_its_limit(start: Start, m
 
 
 def test_counts_of_calls_add_up() -> None:
-    one = Calls(2, 1, 3, {"timeout": 1}, 1.5)
-    two = Calls(5, 0, 0, {"timeout": 2, "auth": 1}, 0.5)
-    both = Calls(7, 1, 3, {"auth": 1, "timeout": 3}, 2.0)
+    one = CallCounts(2, 1, 3, {"timeout": 1}, 1.5)
+    two = CallCounts(5, 0, 0, {"timeout": 2, "auth": 1}, 0.5)
+    both = CallCounts(7, 1, 3, {"auth": 1, "timeout": 3}, 2.0)
     assert total([one, two]) == both
-    assert one == Calls(2, 1, 3, {"timeout": 1}, 1.5)
-    assert total([]) == Calls()
+    assert one == CallCounts(2, 1, 3, {"timeout": 1}, 1.5)
+    assert total([]) == CallCounts()
     assert both.line() == "7 calls, 1 from cache, 3 retries · 4 unanswered (1 auth, 3 timeout)"
 
 

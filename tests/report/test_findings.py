@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from mrag_eval.cli import Session, app
 from mrag_eval.config import deep_merge
 from mrag_eval.report import Finding, findings_of
-from mrag_eval.report.findings._tests import Rows, confirmed, flip_p, peel, share_level, tail_p
+from mrag_eval.report.findings._tests import Questions, confirmed, flip_p, peel, share_level, tail_p
 from tests.report.runs import CONFIG, row
 from tests.worlds.measured import with_all_records
 
@@ -130,7 +130,7 @@ def test_peeling_names_the_better_ones_and_not_the_rest_as_worse() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         shares = {f"l{i}": 0.8 if i < 4 else 0.5 for i in range(10)}
-        rows = [Rows.of((c, f"{c}{i}", float(rng.random() < p)) for c, p in shares.items() for i in range(100))]
+        rows = [Questions.of((c, f"{c}{i}", float(rng.random() < p)) for c, p in shares.items() for i in range(100))]
         said.append(any(step.side < 0 for step in confirmed(rows, peel(rows), 0.05)))
     assert sum(said) <= 4
 
@@ -147,7 +147,7 @@ def test_nothing_stands_out_among_equal_languages_more_often_than_the_level() ->
                 for c in range(6)
                 for i in range(40)
             ]
-            hits += bool(peel([Rows.of(rows)]))
+            hits += bool(peel([Questions.of(rows)]))
         assert hits <= 17, same
 
 

@@ -25,7 +25,7 @@ from mrag_eval.core import (
     Trace,
     Vote,
 )
-from mrag_eval.models import Calls
+from mrag_eval.models import CallCounts
 from mrag_eval.platform import DataError
 from mrag_eval.scoring import (
     AnswerRecord,
@@ -85,7 +85,7 @@ def full(number: int) -> RowRecord:
     labels = Labels("judge", ("d", "e"), frozenset({"d"}), votes={"a": (1,), "b": "timeout"})
     values = {"acc": float(number % 2), "char3gram_recall": 1 / 3, "language_check": 1.0}
     record = row_record(doc, RowScores(values, {"f1": "no words"}), found, judged, labels)
-    ledger = {"m": Calls(calls=number + 1, failures={"timeout": 1}, seconds=0.1 + 0.2)}
+    ledger = {"m": CallCounts(calls=number + 1, failures={"timeout": 1}, seconds=0.1 + 0.2)}
     answer = {
         **TERRITORY,
         "territory": f"T{number}",

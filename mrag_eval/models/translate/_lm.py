@@ -11,7 +11,7 @@ from unicodedata import category
 
 from mrag_eval.languages import name_in_prompts
 from mrag_eval.models._asking import Answered, generate_parsed
-from mrag_eval.models._ledger import Calls
+from mrag_eval.models._ledger import CallCounts
 from mrag_eval.models._model import AuxModel
 from mrag_eval.models._replies import parse_tag
 from mrag_eval.models._reply import Reply
@@ -49,7 +49,7 @@ class LmBackend:
     def __init__(self, model: AuxModel, prompt: str = "plain", max_tokens: int | None = None) -> None:
         self._template = load_template(prompt, role="translator")
         # not the model's own ledger, since others may use the same model
-        self._ledger = Calls()
+        self._ledger = CallCounts()
         asked = {} if max_tokens is None else {"max_tokens": max_tokens}
         self.seat = model.seat("translator", asked=asked, prompts={"translation": self._template.sha256})
         self._max_tokens = self.seat.decoding.max_tokens
@@ -113,7 +113,7 @@ class LmBackend:
             waiting=None,
         )
         replies = (reply for answer in answers for reply in answer.replies)
-        self._ledger += Calls.of(replies, time.perf_counter() - began)
+        self._ledger += CallCounts.of(replies, time.perf_counter() - began)
         return answers
 
     def _outcome(self, piece: Text, answer: Answered[str]) -> Translated:

@@ -12,7 +12,7 @@ from mrag_eval.core import is_language, language_name
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.findings._record import Finding, Number
 from mrag_eval.report.findings._systems import Seen, few, ranked
-from mrag_eval.report.findings._tests import LEVEL, Rows, Step, confirmed, peel
+from mrag_eval.report.findings._tests import LEVEL, Peeled, Questions, confirmed, peel
 from mrag_eval.report.tables._leaderboard import languages_score
 from mrag_eval.scoring import marked_by_controls
 
@@ -25,7 +25,7 @@ class _Look:
     """Languages of one system in one benchmark, or over several; ``share`` is its part of the level."""
 
     seen: tuple[Seen, ...]
-    rows: tuple[Rows, ...]
+    rows: tuple[Questions, ...]
     share: float
 
     @property
@@ -37,7 +37,7 @@ class _Look:
         values, count = self.rows[0].values, len(self.rows[0].names)
         return quantiles * float(values.std() / np.sqrt(len(values) / count * (1 - 1 / count)))
 
-    def shown(self, level: float, known: Collection[str]) -> list[Step]:
+    def shown(self, level: float, known: Collection[str]) -> list[Peeled]:
         """Return the languages that stand out at a level of the kind, those aside that are ``known``."""
         rows = [one.without(known) if known else one for one in self.rows]
         return confirmed(rows, peel(rows), level * self.share)
@@ -49,7 +49,7 @@ class Languages:
     def __init__(self, shown: Sequence[Seen]) -> None:
         tables = [(one, self._rows(one)) for one in ranked(shown)]
         tables = [(one, rows) for one, rows in tables if len(rows.names) > 1]
-        by_system: dict[str, list[tuple[Seen, Rows]]] = {}
+        by_system: dict[str, list[tuple[Seen, Questions]]] = {}
         for one, rows in tables:
             by_system.setdefault(one.system.run + one.system.mode, []).append((one, rows))
         pooled = [own for own in by_system.values() if len(own) > 1]
@@ -62,15 +62,15 @@ class Languages:
         self.tests = len(self.looks)
 
     @staticmethod
-    def _rows(one: Seen) -> Rows:
-        return Rows.of(
+    def _rows(one: Seen) -> Questions:
+        return Questions.of(
             ((key[0], row.group, one.sign * row.values[one.metric]) for key, row in one.rows.items()), marked(one)
         )
 
     def say(self, level: float) -> list[Finding]:
         """Return the languages that are behind the others at a level, and those that are ahead."""
-        claims: dict[int, dict[str, list[tuple[_Look, Step]]]] = {-1: {}, 1: {}}
-        whole: list[tuple[_Look, Step]] = []
+        claims: dict[int, dict[str, list[tuple[_Look, Peeled]]]] = {-1: {}, 1: {}}
+        whole: list[tuple[_Look, Peeled]] = []
         for look in self.looks:
             # a language that is named over all benchmarks is set aside in each, where the others would be behind it
             known = {step.language for one, step in whole if look.seen[0] in one.seen}
@@ -79,7 +79,7 @@ class Languages:
                 claims[step.side].setdefault(step.language, []).append((look, step))
         return [self._said(side, own, level) for side, own in claims.items() if own]
 
-    def _said(self, side: int, own: Mapping[str, Sequence[tuple[_Look, Step]]], level: float) -> Finding:
+    def _said(self, side: int, own: Mapping[str, Sequence[tuple[_Look, Peeled]]], level: float) -> Finding:
         """Return the language that most looks name, where it is furthest from the others, and the other ones."""
         first = max(own, key=lambda code: (max(len(look.seen) for look, _ in own[code]), -own[code][0][1].p))
         look, step = max(own[first], key=lambda claim: len(claim[0].seen))

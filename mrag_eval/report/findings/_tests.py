@@ -22,7 +22,7 @@ LEAST = 10
 _MOST, _FEWEST, _TAIL = 10_000, 1_000, 100
 
 
-class Step(NamedTuple):
+class Peeled(NamedTuple):
     """A language that stands out: its p-value, -1 if it is below the ``others`` that it was compared with, else 1."""
 
     language: str
@@ -32,10 +32,10 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rows:
+class Questions:
     """The values of questions by language: (N,) each, ``groups`` that span languages are one question in several.
 
-    Rows of one group and language are one value, their mean.
+    Questions of one group and language are one value, their mean.
     """
 
     values: Array
@@ -45,7 +45,7 @@ class Rows:
     names: list[str]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, float]], left_out: Iterable[str] = ()) -> Rows:
+    def of(cls, rows: Iterable[tuple[str, str, float]], left_out: Iterable[str] = ()) -> Questions:
         """Return the values of languages with enough questions, from each row's language, group and value."""
         units: dict[tuple[str, str], list[float]] = {}
         for language, group, value in rows:
@@ -61,11 +61,11 @@ class Rows:
         same = bool(len(kept) and shared.mean() > 0.5)
         return cls(means, np.array(names, dtype=object), groups, same, sorted({*names}))
 
-    def without(self, languages: Iterable[str]) -> Rows:
+    def without(self, languages: Iterable[str]) -> Questions:
         """Return the rows of the other languages."""
         kept = ~np.isin(self.languages, [*languages])
         names = sorted({*self.languages[kept]})
-        return Rows(self.values[kept], self.languages[kept], self.groups[kept], self.same, names)
+        return Questions(self.values[kept], self.languages[kept], self.groups[kept], self.same, names)
 
 
 def tail_p(observed: float, draws: Array, least: float = 0.0) -> float:
@@ -93,7 +93,7 @@ def seeded(*parts: Array) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(told.digest()[:8], "big"))
 
 
-def peel(parts: Sequence[Rows]) -> list[Step]:
+def peel(parts: Sequence[Questions]) -> list[Peeled]:
     """Return the languages that stand out over one benchmark or several, the first first, until p is above 5%.
 
     t is the mean of a language less that of the others, over its standard error; over several benchmarks their t are
@@ -112,10 +112,10 @@ def peel(parts: Sequence[Rows]) -> list[Step]:
         pairs = list(combinations(left, 2))
         found = [_extreme(parts, pair, rng) for pair in pairs]
         adjusted = holm([step.p for step in found])
-        low = [step if step.side < 0 else Step(step.others[0], step.p, -1, (step.language,)) for step in found]
+        low = [step if step.side < 0 else Peeled(step.others[0], step.p, -1, (step.language,)) for step in found]
         steps = [step._replace(p=float(p)) for step, p in zip(low, adjusted, strict=True) if p is not None]
         return sorted((step for step in steps if step.p <= LEVEL), key=lambda step: step.p)
-    out: list[Step] = []
+    out: list[Peeled] = []
     while len(left) >= 3:
         step = _extreme(parts, left, rng)
         if step.p > LEVEL:
@@ -125,7 +125,7 @@ def peel(parts: Sequence[Rows]) -> list[Step]:
     return out
 
 
-def confirmed(parts: Sequence[Rows], steps: Sequence[Step], level: float) -> list[Step]:
+def confirmed(parts: Sequence[Questions], steps: Sequence[Peeled], level: float) -> list[Peeled]:
     """Return the languages that stand out at a level, and do so too against those alone that do not.
 
     Until better languages are set aside, the others are behind them, and one may be named for that alone.
@@ -139,7 +139,7 @@ def confirmed(parts: Sequence[Rows], steps: Sequence[Step], level: float) -> lis
     return [step for step, one in zip(kept, again, strict=True) if one.p <= level and one.side == step.side]
 
 
-def _extreme(parts: Sequence[Rows], names: Sequence[str], rng: np.random.Generator, of: str = "") -> Step:
+def _extreme(parts: Sequence[Questions], names: Sequence[str], rng: np.random.Generator, of: str = "") -> Peeled:
     """Return the language with the largest |t| among these, or the one language ``of`` which it is asked."""
     number = _MOST if len(parts) == 1 else max(_FEWEST, _MOST // 4)
     observed, draws, times = np.zeros(len(names)), np.zeros((number, len(names))), np.zeros(len(names))
@@ -151,11 +151,11 @@ def _extreme(parts: Sequence[Rows], names: Sequence[str], rng: np.random.Generat
     at = names.index(of) if of else int(found.argmax())
     p = tail_p(float(found[at]), np.abs(draws / scale).max(axis=1))
     others = tuple(name for name in names if name != names[at])
-    return Step(names[at], p if times[at] else 1.0, 1 if observed[at] > 0 else -1, others)
+    return Peeled(names[at], p if times[at] else 1.0, 1 if observed[at] > 0 else -1, others)
 
 
 def _standardised(
-    part: Rows, names: Sequence[str], number: int, rng: np.random.Generator
+    part: Questions, names: Sequence[str], number: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Return t of each language (L,), of permuted ones (B, L), and 1 where the rows have the language and another."""
     place = {name: i for i, name in enumerate(names)}
