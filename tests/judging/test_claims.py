@@ -361,7 +361,7 @@ def of_votes(**changes: Any) -> Callable[[dict[str, Any]], None]:
 FORGED: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "verdict": lambda claim: claim.update(verdict="contradicted"),
     "support": lambda claim: claim.update(support=0.5),
-    "passage": lambda claim: claim.update(passage=claim["passage"] % 2 + 1),
+    "passage": lambda claim: claim.update(passage=claim.get("passage", 0) % 2 + 1),
     "id": lambda claim: claim.update(id="nobody"),
     "lang": lambda claim: claim.update(lang="fr"),
     "unsupported": lambda claim: claim.update(unsupported=[{"start": 0, "end": 1}]),

@@ -186,7 +186,7 @@ def test_a_model_of_the_config_file_is_asked_over_http_and_paid_once(
         told = first.as_dict()
         assert told["translator"] == "lm small"
         assert told["counts"] == {"queries": {"translated": 2, "failed": 1}}
-        assert (told["cost"]["calls"], told["cost"]["tokens_out"]) == (3, 14)
+        assert told["cost"]["calls"] == 3
         sent = len(server.requests)
         second = build_translator(None)
         assert [t.outcome for t in second.translate(list(words), ["de"] * 2, "en")] == ["cached", "cached"]
