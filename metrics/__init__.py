@@ -24,15 +24,7 @@ if TYPE_CHECKING:
         char_ngram_scores,
         char_ngram_scores_batch,
     )
-    from mrag_eval.metrics._choices import (
-        SHARES,
-        Outcome,
-        Share,
-        declines,
-        extract_choice,
-        reads_refusals,
-        reply_outcome,
-    )
+    from mrag_eval.metrics._choices import declines, extract_choice, reads_refusals
     from mrag_eval.metrics._choices_official import (
         BorderlinesCitation,
         extract_choice_blend_official,
@@ -100,6 +92,7 @@ if TYPE_CHECKING:
     from mrag_eval.metrics._loss_causes import CAUSES, Cause, RowEvidence, Subject, cause_of_loss
     from mrag_eval.metrics._macro import stratified_bootstrap, unscored_range
     from mrag_eval.metrics._nomiracl import Presence, nomiracl_reading
+    from mrag_eval.metrics._option_replies import SHARES, Outcome, Share, reply_outcome
     from mrag_eval.metrics._paired import MarginTest, PairedCell, PairedTest, margin_tests, paired_tests
     from mrag_eval.metrics._paired_ranks import PairedRanks, paired_ranks
     from mrag_eval.metrics._panel import PanelIndependence, effective_panel_size, majority_vote
