@@ -38,7 +38,7 @@ class Figure:
 
 def plain_name(exported: str) -> str:
     """Return the task of a name as it is shown, which says behind it that planted rows are other data, or a bound."""
-    return re.sub(r" \((upper bound|other settings).*\)(?=\[|$)| \[upper bound\]", "", exported)
+    return re.sub(r" \((upper bound|other settings|translated by).*\)(?=\[|$)| \[upper bound\]", "", exported)
 
 
 def from_csv(folder: Path) -> Iterator[Figure]:
@@ -123,7 +123,7 @@ WITHOUT_GROUPS = {"mteb"}
 def from_text(text: str) -> Iterator[Figure]:
     head, _, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
-        for line in text.partition("\n### ")[0].splitlines()
+        for line in text.partition("### Scores\n")[2].partition("\n### ")[0].splitlines()
         if line.startswith("|")
     ]
     for task, _, *cells in rows:
