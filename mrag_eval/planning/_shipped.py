@@ -38,7 +38,7 @@ _MODE = "retrieval.mode"
 # setting names, and other libraries' cutting of words.
 _LEFT_OPEN = (JUDGES, "planner", "critic", "translator", "reranker", "detector", "segmenter")
 
-# Thousands of articles of each edition at the end of 2023, as Wikipedia counts them.
+# Thousands of articles of each edition about the end of 2023, rounded; without a source, so only half counts.
 _ARTICLES = {
     "am": 15, "ar": 1_200, "as": 12, "az": 196, "de": 2_850, "el": 227, "en": 6_700, "es": 1_900, "fa": 980, "fi": 560,
     "fr": 2_560, "ha": 36, "hi": 160, "id": 670, "it": 1_830, "ja": 1_390, "ko": 648, "pt": 1_110, "ru": 1_940,
@@ -184,7 +184,7 @@ def _below_edition(lang: str, source: str, index: Mapping[str, Any]) -> str | No
         return f"{number_of(len(ends), 'file')} of the dump"
     held, articles = (index.get("passages") or {}).get(lang), 1000 * _ARTICLES.get(lang, 0)
     if "wiki" in source.lower() and held is not None and held < _WHOLE * articles:
-        return f"{number_of(held, 'passage')} of an edition of {articles:,} articles"
+        return f"{number_of(held, 'passage')} of an edition of about {articles:,} articles"
     return None
 
 
