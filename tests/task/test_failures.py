@@ -93,7 +93,7 @@ def everything(tasks: Path, by_length: ByLength, monkeypatch: pytest.MonkeyPatch
         **{**BASE, "metrics": NAMES},
         data={"benchmark": "jsonl", "path": str(questions), "corpus": str(tasks / "corpus.jsonl")},
         retrieval={
-            "mode": "all",
+            "mode": "qlang",
             "k": 2,
             "kind": "bm25",
             "rerank": {"model": "some/reranker"},
