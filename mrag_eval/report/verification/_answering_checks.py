@@ -11,7 +11,7 @@ from mrag_eval.core import CUT_OFF
 from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger, Reply
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Finding, value_text
+from mrag_eval.report.verification._findings import Remark, value_text
 
 # Keys of the outcome that are empty unless the requests were sent by this package.
 _OF_OUR_TRANSPORT = ("answered_by", "finish_reasons", "outcomes")
@@ -58,18 +58,18 @@ class ReplyCounts:
                 self.said[record.outcome] += record.outcome == record.fate
 
 
-def answering_follows(file: ResultFile, asked: ReplyCounts) -> Iterator[Finding]:
+def answering_follows(file: ResultFile, asked: ReplyCounts) -> Iterator[Remark]:
     """Compare what came of the requests by every task with the arguments of the model, and with all rows of the run."""
     leaves = [leaf for leaf in file.leaves.values() if not leaf.measurement.unknown]
     for leaf in leaves:
         if "ledger" not in leaf.config.outcome:
-            yield Finding(leaf.task, "fault", "outcome is missing: what came of the requests to the model")
+            yield Remark(leaf.task, "fault", "outcome is missing: what came of the requests to the model")
         elif _of_the_run(leaf) != _of_the_run(leaves[0]):
-            yield Finding(leaf.task, "fault", "outcome is not that of the other tasks of the run")
+            yield Remark(leaf.task, "fault", "outcome is not that of the other tasks of the run")
         yield from _against_arguments(leaf)
     if leaves and leaves[0].config.outcome:
         first = leaves[0]
-        yield from (Finding(first.task, "fault", text) for text in _against_rows(file, first, asked))
+        yield from (Remark(first.task, "fault", text) for text in _against_rows(file, first, asked))
 
 
 def _of_the_run(leaf: LeafResult) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _of_the_run(leaf: LeafResult) -> dict[str, Any]:
     return {**found, "transport": leaf.config.transport}
 
 
-def _against_arguments(leaf: LeafResult) -> Iterator[Finding]:
+def _against_arguments(leaf: LeafResult) -> Iterator[Remark]:
     subject, outcome = leaf.measurement.subject, leaf.config.outcome
     args, metadata = subject.get("model_args") or {}, leaf.config.block("metadata")
     compared: dict[str, tuple[Any, Any]] = {
@@ -93,7 +93,7 @@ def _against_arguments(leaf: LeafResult) -> Iterator[Finding]:
     for key, (one, other) in compared.items():
         if one != other:
             text = f"{key} is {value_text(one)}, {value_text(other)} by the rest of the results"
-            yield Finding(leaf.task, "fault", text)
+            yield Remark(leaf.task, "fault", text)
 
 
 def _counts(found: Any) -> Mapping[str, int]:

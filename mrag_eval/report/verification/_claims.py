@@ -34,7 +34,7 @@ from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import content_key
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Differing, Finding, Kind, differing, value_text
+from mrag_eval.report.verification._findings import Differing, Kind, Remark, differing, value_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord, words_of
 
@@ -135,38 +135,38 @@ SWITCHES = (
 # ------------------------------------------------------------------ against the task as shipped
 
 
-def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Finding]:
+def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Remark]:
     """Compare what was measured with the task as the package ships it, models that the task names among it."""
     official = shipped(leaf.task, tasks_folder)
     if official is None:
-        yield Finding(leaf.task, "deviation", "not a task of the package, which has no settings of it", "task")
+        yield Remark(leaf.task, "deviation", "not a task of the package, which has no settings of it", "task")
         return
     for found in by_block(deviations(leaf.measurement, tasks_folder)):
         # that the rows are a part is said with their number and the flag
         if found.key != "rows":
             text = f"{found.key} is {value_text(found.first)}, {_shipped(found.second)}"
             # a task's file of another version has settings that are not known
-            yield Finding(leaf.task, "open" if found.key == "task" else "deviation", text, found.key)
+            yield Remark(leaf.task, "open" if found.key == "task" else "deviation", text, found.key)
     ships = official.measurement.setting
     for key in _NAMED:
         block, _, name = key.partition(".")
         one, other = ((setting.get(block) or {}).get(name) for setting in (leaf.measurement.setting, ships))
         if other is not None and content_key(one) != content_key(other):
-            yield Finding(leaf.task, "deviation", f"{key} is {value_text(one)}, {_shipped(other)}", key)
+            yield Remark(leaf.task, "deviation", f"{key} is {value_text(one)}, {_shipped(other)}", key)
     lost = [name for name in ships.get("metrics") or () if name not in (leaf.measurement.setting.get("metrics") or ())]
     if lost:
-        yield Finding(leaf.task, "deviation", f"metrics are without {', '.join(lost)}", "metrics")
+        yield Remark(leaf.task, "deviation", f"metrics are without {', '.join(lost)}", "metrics")
     yield from _panel_models(leaf, ships.get("judge") or {})
 
 
-def _panel_models(leaf: LeafResult, block: Mapping[str, Any]) -> Iterator[Finding]:
+def _panel_models(leaf: LeafResult, block: Mapping[str, Any]) -> Iterator[Remark]:
     """Compare the models of the judges with those that the task as shipped writes out."""
     written = [spec.get("model_args") or {} for spec in block.get("panel") or () if isinstance(spec, Mapping)]
     wanted = {str(args.get("model") or args.get("pretrained")) for args in written}
     found = {name.partition("#")[0] for name in leaf.measurement.judges}
     if len(written) == len(block.get("panel") or ()) and wanted and found and found != wanted:
         text = f"judges are {', '.join(sorted(found))}, in the task as shipped {', '.join(sorted(wanted)) or 'none'}"
-        yield Finding(leaf.task, "deviation", text, JUDGES)
+        yield Remark(leaf.task, "deviation", text, JUDGES)
 
 
 def other_versions(leaf: LeafResult) -> dict[str, str | None]:
@@ -178,36 +178,36 @@ def other_versions(leaf: LeafResult) -> dict[str, str | None]:
 # ------------------------------------------------------------------ against the rest of the results
 
 
-def record_follows(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def record_follows(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Compare the record with the rows of the samples and of the harness, and its versions with those here."""
     leaf = here.leaf
     ids = sorted({sample.record.row for sample in samples})
     ran = leaf.measurement.data.get("ran") or {}
     if ran.get("ids") != content_key(ids) or ran.get("rows") != len(ids):
-        yield Finding(leaf.task, "fault", "the rows of the record are not those of the samples")
+        yield Remark(leaf.task, "fault", "the rows of the record are not those of the samples")
     total = ((file.content.get("n-samples") or {}).get(leaf.task) or {}).get("original")
     if ran.get("of") != total:
-        yield Finding(leaf.task, "fault", f"{ran.get('of')} rows of the task in the record, {total} by the harness")
+        yield Remark(leaf.task, "fault", f"{ran.get('of')} rows of the task in the record, {total} by the harness")
     for name, version in other_versions(leaf).items():
         there = leaf.config.versions.get(name)
         known = name != "mrag-eval" or there in RELEASED
-        yield Finding(leaf.task, "note" if known else "open", f"run with {name} {there}, verified with {version}")
+        yield Remark(leaf.task, "note" if known else "open", f"run with {name} {there}, verified with {version}")
     for what in leaf.measurement.unknown:
-        yield Finding(leaf.task, "open", f"the record does not know {what}, with which nothing was compared")
+        yield Remark(leaf.task, "open", f"the record does not know {what}, with which nothing was compared")
     left_out = {*(leaf.config.outcome.get("not_judged") or ())}
     named = leaf.measurement.setting.get("metrics") or ()
     if left_out - ({*judged_metrics(named, here.judge)} if not leaf.seats else set()):
         text = f"not_judged is {', '.join(sorted(left_out))}, and judges decide none of them, or were asked"
-        yield Finding(leaf.task, "fault", text)
+        yield Remark(leaf.task, "fault", text)
     if leaf.config.setting("replies") == "given" and any(sample.prompt is not None for sample in samples):
-        yield Finding(leaf.task, "fault", "replies are given by a log, and its rows have prompts, which no log has")
+        yield Remark(leaf.task, "fault", "replies are given by a log, and its rows have prompts, which no log has")
     texts = [text for s in samples for text in (*s.replies, s.doc.query, *s.doc.answers) if text.strip()]
     plain = sum(not text.startswith("sha256:") for text in texts)
     if here.hashed and plain:
-        yield Finding(leaf.task, "fault", f"row_texts is hashed, and {plain} of {len(texts)} texts are no hashes")
+        yield Remark(leaf.task, "fault", f"row_texts is hashed, and {plain} of {len(texts)} texts are no hashes")
 
 
-def rows_have(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def rows_have(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Yield a fault for each key of rows that decides how they are checked, and that no row of such a task has."""
     found = Differing(here.leaf.task, len(samples), "by the settings of its task")
     for switch in SWITCHES:
@@ -224,7 +224,7 @@ def rows_have(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     yield from found.findings()
 
 
-def dated(file: ResultFile) -> Iterator[Finding]:
+def dated(file: ResultFile) -> Iterator[Remark]:
     """Compare the date of a run, and that in the name of its file, with today and with its version's release."""
     now, task = time.time(), ", ".join(file.leaves)
     there = {str(leaf.config.versions.get("mrag-eval")) for leaf in file.leaves.values()}
@@ -239,24 +239,24 @@ def dated(file: ResultFile) -> Iterator[Finding]:
     for what, date, margin in dates:
         shows = datetime.fromtimestamp(date, timezone.utc).strftime("%Y-%m-%d %H:%M")
         if date > now + margin:
-            yield Finding(task, "fault", f"{what} is {shows}, which is in the future")
+            yield Remark(task, "fault", f"{what} is {shows}, which is in the future")
         elif date < least:
-            yield Finding(task, "fault", f"{what} is {shows}, before mrag-eval {', '.join(sorted(there))}")
+            yield Remark(task, "fault", f"{what} is {shows}, before mrag-eval {', '.join(sorted(there))}")
 
 
 # ------------------------------------------------------------------ against the rows here
 
 
-def source_follows(here: TaskHere) -> Iterator[Finding]:
+def source_follows(here: TaskHere) -> Iterator[Remark]:
     """Compare the recorded source with that of the rows here: their content is computed again, not believed."""
     leaf = here.leaf
     recorded = leaf.config.source
     if leaf.config.data.get("path") and not read_locally(recorded.get("place") or {}):
-        yield Finding(leaf.task, "fault", "source.place names no local copy, and data.path does")
+        yield Remark(leaf.task, "fault", "source.place names no local copy, and data.path does")
     if here.rows is None:
         if identity_of(recorded).is_published:
             text = "the record says that the rows are the published ones, which was not computed again"
-            yield Finding(leaf.task, "open", f"{text}: verify --data PATH reads a copy")
+            yield Remark(leaf.task, "open", f"{text}: verify --data PATH reads a copy")
         return
     made = here.rows.source
     for key, one, other in differing(recorded, made, "source"):
@@ -265,7 +265,7 @@ def source_follows(here: TaskHere) -> Iterator[Finding]:
         place = made.get("place") or {}
         of = next((place[name] for name in ("path", "hub", "repository", "url") if name in place), "this machine")
         text = f"{key} is {shown(one)} in the record, {shown(other)} by the rows here ({of})"
-        yield Finding(leaf.task, _kind(here, key, recorded, made), text)
+        yield Remark(leaf.task, _kind(here, key, recorded, made), text)
 
 
 def _comparable(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
@@ -286,7 +286,7 @@ def _kind(here: TaskHere, key: str, recorded: Mapping[str, Any], made: Mapping[s
 # ------------------------------------------------------------------ the models besides the evaluated one
 
 
-def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Remark]:
     """Compare judges, planner, critic, translator, reranker and detector with what else the results say of them."""
     yield from _as_asked(here, records)
     leaf, found = here.leaf, here.leaf.measurement.instrument
@@ -312,17 +312,17 @@ def instruments_follow(here: TaskHere, records: Sequence[RowRecord]) -> Iterator
     }
     for key, one, other in differing(found, wanted, "instrument"):
         text = f"{key} is {_text(one)}, {_text(other)} by its settings and rows"
-        yield Finding(leaf.task, "fault", text)
+        yield Remark(leaf.task, "fault", text)
     yield from _seats(here, asked=bool(may_be_there))
 
 
-def _as_asked(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+def _as_asked(here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Remark]:
     """Compare what each model of the record is with its hash, which every process that asked it put into its rows."""
     wanted = asked_of(here.leaf.measurement.instrument)
     told = [record.asked for record in records if record.prompts is not None] or [{}]
     for key in sorted({*wanted, *(key for asked in told for key in asked)}):
         if any(asked.get(key) != wanted.get(key) for asked in told):
-            yield Finding(here.leaf.task, "fault", f"instrument.{key} is not what the samples say was asked")
+            yield Remark(here.leaf.task, "fault", f"instrument.{key} is not what the samples say was asked")
 
 
 def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,7 +342,7 @@ def _detector(here: TaskHere, found: Mapping[str, Any]) -> dict[str, Any]:
     return wanted
 
 
-def _seats(here: TaskHere, *, asked: bool) -> Iterator[Finding]:
+def _seats(here: TaskHere, *, asked: bool) -> Iterator[Remark]:
     """Compare the seats of the judges with the judge block, and with whether any judge was asked."""
     block, judges = here.judge, here.leaf.seats
     if not judges:
@@ -352,9 +352,9 @@ def _seats(here: TaskHere, *, asked: bool) -> Iterator[Finding]:
     wanted = {name if once else f"{name}#{nth}" for name in names for nth in range(1, block.repeats + 1)}
     if {*judges} != wanted:
         text = f"the judges are {', '.join(judges)}, {', '.join(sorted(wanted))} by the judge block"
-        yield Finding(here.leaf.task, "fault", text)
+        yield Remark(here.leaf.task, "fault", text)
     if not asked:
-        yield Finding(here.leaf.task, "fault", "judges are recorded, and no row has a record of a panel")
+        yield Remark(here.leaf.task, "fault", "judges are recorded, and no row has a record of a panel")
 
 
 def _text(value: Any) -> str:

@@ -24,7 +24,7 @@ FAULTY, NOT_COMPARED, DEVIATING = 1, 3, 4
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """One difference.
 
     A ``fault`` is a number or a fingerprint that does not follow from the samples. What is ``open`` could not be
@@ -58,10 +58,10 @@ class Verified:
     tasks: int
     rows: int
     numbers: int
-    findings: tuple[Finding, ...]
+    findings: tuple[Remark, ...]
     unchecked: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def of(self, kind: Kind) -> list[Finding]:
+    def of(self, kind: Kind) -> list[Remark]:
         """Return the findings of one kind."""
         return [finding for finding in self.findings if finding.kind == kind]
 
@@ -170,10 +170,10 @@ class Differing:
         for name, one, other in differing(found, wanted, key):
             self.add(row, name, one, other)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Remark]:
         """Return a fault for each key."""
         for key, rows in self._found.items():
-            yield Finding(
+            yield Remark(
                 self.task, "fault", f"{key} of {len(rows)} of {self.rows} rows, first {next(iter(rows.values()))}"
             )
 

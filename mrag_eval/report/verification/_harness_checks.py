@@ -12,7 +12,7 @@ from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._findings import Finding, differing, same, value_text
+from mrag_eval.report.verification._findings import Remark, differing, same, value_text
 from mrag_eval.report.verification._sample_checks import sha256_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import TaskScores, halved_metrics, measured_on, reported_measures, value_names
@@ -28,7 +28,7 @@ def task_results(
     scored: ScoredSamples,
     scores: TaskScores,
     named: set[str],
-) -> Iterator[Finding]:
+) -> Iterator[Remark]:
     """Compare what the harness reports of a task with its rows; metrics ``named`` have been compared."""
     leaf, raw = here.leaf, here.leaf.config.raw
     directions = directions_of(here, samples)
@@ -43,10 +43,10 @@ def task_results(
         for key, one, other in differing(found, content, section):
             if key.removeprefix(f"{section}.").partition(",")[0] not in named or one is None:
                 text = f"{key} is {value_text(one)}, {value_text(other)} by the samples"
-                yield Finding(leaf.task, "fault", text)
+                yield Remark(leaf.task, "fault", text)
 
 
-def run_record(file: ResultFile) -> Iterator[Finding]:
+def run_record(file: ResultFile) -> Iterator[Remark]:
     """Compare what the results repeat of the run: hashes of texts, versions, and the model's name and type."""
     from mrag_eval.harness import sanitize_model_name
 
@@ -73,7 +73,7 @@ def run_record(file: ResultFile) -> Iterator[Finding]:
     for name, value in wanted.items():
         if name in file.content and file.content[name] != value:
             text = f"{name} is {value_text(file.content[name])}, {value_text(value)} by the rest of the results"
-            yield Finding(", ".join(file.leaves), "fault", text)
+            yield Remark(", ".join(file.leaves), "fault", text)
 
 
 def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
@@ -125,7 +125,7 @@ def _standard_error(values: Sequence[float]) -> float:
     return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / math.sqrt(len(values))
 
 
-def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
+def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Remark]:
     """Compare a group's scores with those that the harness computes from its tasks, by the group's own file.
 
     A group without a file in ``tasks_folder`` may have either of the two means that the harness knows.
@@ -135,10 +135,10 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
     named = file.content.get("group_subtasks") or {}
     if not isinstance(named, Mapping):
         text = f"group_subtasks is {value_text(named)}, no groups with their tasks"
-        yield Finding(", ".join(file.leaves), "fault", text)
+        yield Remark(", ".join(file.leaves), "fault", text)
         named = {}
     for name in named.keys() - file.groups.keys():
-        yield Finding(str(name), "fault", "group_subtasks: its tasks are no list of names")
+        yield Remark(str(name), "fault", "group_subtasks: its tasks are no list of names")
     rules = group_rules(tasks_folder) if file.groups else {}
     redefined = file.redefined(tasks_folder)
     results = file.content.get("results") or {}
@@ -151,21 +151,21 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Finding]:
         found, rule = file.reported(group), rules.get(group)
         wanted = made.get(group, found)
         if group in redefined:
-            yield Finding(group, "deviation", "its tasks are not those of the group as shipped", "groups")
+            yield Remark(group, "deviation", "its tasks are not those of the group as shipped", "groups")
         if rule is None or group in redefined:
             yield from _either_mean(file, group, _leaves(file, group))
         else:
             for key, one, other in differing(found, wanted):
                 text = f"{key.partition(',')[0]} is {value_text(one)}, {value_text(other)} by its tasks"
-                yield Finding(group, "fault", text)
+                yield Remark(group, "fault", text)
         aggregated = any("," in key for key in wanted)
         shown = (file.content.get("groups") or {}).get(group)
         if shown != (found if aggregated or (rule or {}).get("aggregate_metric_list") else None):
-            yield Finding(group, "fault", "its scores under 'groups' are not those under 'results'")
+            yield Remark(group, "fault", "its scores under 'groups' are not those under 'results'")
     yield from _inherited(file, {name: rule for name, rule in rules.items() if name not in redefined})
 
 
-def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iterator[Remark]:
     """Compare what groups have from their members, in the harness's order: directions, shots, and their version.
 
     A group that comes before one of its groups has nothing from it.
@@ -187,7 +187,7 @@ def _inherited(file: ResultFile, rules: Mapping[str, Mapping[str, Any]]) -> Iter
             wanted["versions"] = str((rules[group].get("metadata") or {}).get("version", "N/A"))
         for section, value in wanted.items():
             for key, one, other in differing((file.content.get(section) or {}).get(group), value, section):
-                yield Finding(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
+                yield Remark(group, "fault", f"{key} is {value_text(one)}, {value_text(other)} by its tasks")
 
 
 def _leaves(file: ResultFile, group: str, above: Sequence[str] = ()) -> list[str]:
@@ -201,7 +201,7 @@ def _leaves(file: ResultFile, group: str, above: Sequence[str] = ()) -> list[str
     return out
 
 
-def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterator[Finding]:
+def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterator[Remark]:
     counts = file.content.get("n-samples") or {}
     for key, value in file.reported(group).items():
         name, _, filtered = key.partition(",")
@@ -214,4 +214,4 @@ def _either_mean(file: ResultFile, group: str, leaves: Sequence[str]) -> Iterato
         weighted = sum(part * n for part, n in parts) / total if total else plain
         if not (same(value, plain) or same(value, weighted)):
             own = f"{value_text(plain)} or weighted by rows {value_text(weighted)}"
-            yield Finding(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")
+            yield Remark(group, "fault", f"{name} is {value_text(value)}, {own} by its tasks")

@@ -12,7 +12,7 @@ from mrag_eval.core import Hit, Passage, Trace, base_language, is_relevant
 from mrag_eval.datasets import Held
 from mrag_eval.platform import DataError, to_json
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Differing, Finding
+from mrag_eval.report.verification._findings import Differing, Remark
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.retrieval import plan_rows
 
@@ -20,7 +20,7 @@ from mrag_eval.retrieval import plan_rows
 _DECIMALS = 6
 
 
-def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Compare passages and rankings that were searched with the texts of the corpus, and with each other.
 
     Those of a mode that searches nothing are compared with their rows as a whole. Those of a RAG system are its own.
@@ -30,7 +30,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
         selection = rows.repeated.selection
         left = {"skipped_by_mode": len(selection.skipped), "without_documents": selection.without_documents}
         if leaf.config.block("left_out") != left:
-            yield Finding(leaf.task, "fault", f"left_out is {dict(leaf.config.block('left_out'))}, {left} by the rows")
+            yield Remark(leaf.task, "fault", f"left_out is {dict(leaf.config.block('left_out'))}, {left} by the rows")
         if rows.found is not None:
             return
     if mode_named(leaf.config.mode).asks_system:
@@ -42,7 +42,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     if here.retrieved_otherwise:
         retrieval = None
         why = f"rows retrieved under other settings, as permitted: {', '.join(here.retrieved_otherwise)}"
-        yield Finding(leaf.task, "note", f"{why}; passages were not compared with the corpus here")
+        yield Remark(leaf.task, "note", f"{why}; passages were not compared with the corpus here")
     texts = _texts(here, samples)
     _compare_absent(here, of_corpus, samples)
     with suppress(DataError):

@@ -10,7 +10,7 @@ from mrag_eval.platform import JsonFault, json_value, number_of
 from mrag_eval.prompts import PromptTemplate, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._findings import Remark
 from mrag_eval.report.verification._sample_checks import prompt_text
 from mrag_eval.report.verification._task_here import TaskHere
 
@@ -18,7 +18,7 @@ from mrag_eval.report.verification._task_here import TaskHere
 _TELLS = 12
 
 
-def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Render every prompt again; compare it, the number of shortened ones, and the hash of the template.
 
     Without a chat template a prompt must be equal, otherwise it must hold its parts. Shortened passages must be the
@@ -54,16 +54,16 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
     other = known is not None and known != template.sha256
     if wrong and other:
         text = f"prompts were not rendered again: the template '{leaf.config.prompt}' has another text here"
-        yield Finding(leaf.task, "open", text)
+        yield Remark(leaf.task, "open", text)
         return
     if wrong:
         text = f"{number_of(len(wrong), 'prompt')} of {len(samples)} not what the row renders to, first of '{wrong[0]}'"
-        yield Finding(leaf.task, "fault", text)
+        yield Remark(leaf.task, "fault", text)
     elif other:
-        yield Finding(leaf.task, "fault", f"the prompts follow '{leaf.config.prompt}', whose recorded hash is another")
+        yield Remark(leaf.task, "fault", f"the prompts follow '{leaf.config.prompt}', whose recorded hash is another")
     said = sum(share.shortened or 0 for share in shares)
     if shares and shortened != said and not wrong:
-        yield Finding(leaf.task, "fault", f"{said} prompts shortened in the samples, {shortened} by their passages")
+        yield Remark(leaf.task, "fault", f"{said} prompts shortened in the samples, {shortened} by their passages")
 
 
 def _rendered(

@@ -11,7 +11,7 @@ from mrag_eval.core import Failure
 from mrag_eval.platform import number_of, to_json
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Differing, Finding
+from mrag_eval.report.verification._findings import Differing, Remark
 from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord
@@ -37,28 +37,28 @@ _BY = {
 }
 
 
-def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Finding]:
+def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Remark]:
     """Compare the rows in the samples with those of the results, of the harness, and of the benchmark."""
     leaf = here.leaf
     ids = Counter(record.row for record in records)
     twice = [row for row, n in ids.items() if n > 1]
     if twice:
-        yield Finding(leaf.task, "fault", f"{number_of(len(twice), 'repeated row')}, '{twice[0]}' first")
+        yield Remark(leaf.task, "fault", f"{number_of(len(twice), 'repeated row')}, '{twice[0]}' first")
     if leaf.scores.rows != len(ids):
-        yield Finding(leaf.task, "fault", f"{leaf.scores.rows} rows in the results, {len(ids)} in the samples")
+        yield Remark(leaf.task, "fault", f"{leaf.scores.rows} rows in the results, {len(ids)} in the samples")
     size = (file.content.get("n-samples") or {}).get(leaf.task) or {}
     effective, original = size.get("effective"), size.get("original")
     if effective != len(ids):
-        yield Finding(leaf.task, "fault", f"{effective} rows by the harness, {len(ids)} in the samples")
+        yield Remark(leaf.task, "fault", f"{effective} rows by the harness, {len(ids)} in the samples")
     asked = _asked(file, leaf, original)
     if here.rows is not None and here.rows.repeated is not None:
         yield from _against_benchmark(file, here, ids, original)
     elif asked is not None and len(ids) < asked:
-        yield Finding(leaf.task, "fault", f"{asked - len(ids)} of {asked} rows are missing")
+        yield Remark(leaf.task, "fault", f"{asked - len(ids)} of {asked} rows are missing")
     if isinstance(original, int) and len(ids) < original:
         limit = file.run.get("limit")
         why = f"--limit {limit:g}" if limit is not None else "--samples" if leaf.config.samples else "rows are missing"
-        yield Finding(leaf.task, "deviation", f"{len(ids)} of {original} rows ({why})", "rows")
+        yield Remark(leaf.task, "deviation", f"{len(ids)} of {original} rows ({why})", "rows")
 
 
 def _asked(file: ResultFile, leaf: LeafResult, total: object) -> int | None:
@@ -73,26 +73,26 @@ def _asked(file: ResultFile, leaf: LeafResult, total: object) -> int | None:
     return min(total, math.ceil(total * limit) if limit < 1 else int(limit))
 
 
-def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], original: object) -> Iterator[Finding]:
+def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], original: object) -> Iterator[Remark]:
     assert here.rows is not None
     leaf, order = here.leaf, list(here.rows.order)
     foreign = [row for row in ids if row not in here.rows.order]
     if foreign:
         text = f"{number_of(len(foreign), 'row')} that the benchmark does not have, '{foreign[0]}' first"
-        yield Finding(leaf.task, "fault", text)
+        yield Remark(leaf.task, "fault", text)
     if original != len(order):
-        yield Finding(leaf.task, "fault", f"{original} rows of the task in the results, {len(order)} in its data")
+        yield Remark(leaf.task, "fault", f"{original} rows of the task in the results, {len(order)} in its data")
     samples = leaf.config.samples
     known = all(isinstance(number, int) and 0 <= number < len(order) for number in samples)
     asked = [order[number] for number in samples if known] or order[: _asked(file, leaf, len(order))]
     missing = [row for row in asked if row not in ids]
     if missing:
         text = f"{len(missing)} of {len(asked)} rows are missing, '{missing[0]}' first"
-        yield Finding(leaf.task, "fault", text)
+        yield Remark(leaf.task, "fault", text)
     wanted = {*asked}
     unasked = [row for row in ids if row not in wanted and row in here.rows.order]
     if unasked:
-        yield Finding(leaf.task, "fault", f"{number_of(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
+        yield Remark(leaf.task, "fault", f"{number_of(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 
 
 def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
@@ -108,18 +108,18 @@ def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
     return min((found, other), key=lambda one: len(list(_differences(here, samples, one.records))))
 
 
-def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Finding]:
+def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Remark]:
     """Compare the record of every row with that made again from its reply, ranking and votes."""
     if here.form is None:
         why = "their texts are hashed" if here.hashed else f"no prompt template '{here.leaf.config.prompt}' here"
-        yield Finding(here.leaf.task, "open", f"replies were not read again: {why}")
+        yield Remark(here.leaf.task, "open", f"replies were not read again: {why}")
     yield from _differences(here, samples, found.records)
     for why in dict.fromkeys(missing.why for missing in found.missing.values()):
         names = sorted(name for name, missing in found.missing.items() if missing.why == why)
-        yield Finding(here.leaf.task, "open", f"{', '.join(names)}: not computed again, as {why}")
+        yield Remark(here.leaf.task, "open", f"{', '.join(names)}: not computed again, as {why}")
 
 
-def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Finding]:
+def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Remark]:
     task, rows = here.leaf.task, len(samples)
     gathered: dict[str, Differing] = {}
 
@@ -155,7 +155,7 @@ def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowR
             of(by).compare(before.row, _of_row(before, name), _of_row(record, name), name)
     if against_votes:
         text = f"{number_of(len(against_votes), 'verdict')} against the votes, first on '{against_votes[0]}'"
-        yield Finding(task, "fault", text)
+        yield Remark(task, "fault", text)
     for differing in gathered.values():
         yield from differing.findings()
 

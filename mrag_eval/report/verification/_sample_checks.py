@@ -10,7 +10,7 @@ from typing import Any
 from mrag_eval.platform import HIDDEN, number_of
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Differing, Finding
+from mrag_eval.report.verification._findings import Differing, Remark
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere
 from mrag_eval.retrieval import said_text
 from mrag_eval.scoring import TASK_MEASURES, halved_metrics, option_texts, reference_of
@@ -22,7 +22,7 @@ _OWN = ("resps", "rows", "votes")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Compare the lines of a task, key by key, with what they must hold, and their hashes with that of the task.
 
     A key that no line has is a fault, too.
@@ -45,15 +45,15 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
         differing.compare(sample.record.row, line, wanted)
     yield from differing.findings()
     if hidden:
-        yield Finding(
+        yield Remark(
             leaf.task, "note", f"a secret is hidden in {number_of(hidden, 'row')}: their hashes are of the text"
         )
     together = "".join(str(sample.line.get(key)) for sample in samples for key in _HASHES)
     if (file.content.get("task_hashes") or {}).get(leaf.task) != sha256_text(together):
-        yield Finding(leaf.task, "fault", "task_hashes: the hash of the task is not that of its samples")
+        yield Remark(leaf.task, "fault", "task_hashes: the hash of the task is not that of its samples")
     said = "".join(said_text(s.line.get("doc") or {}, str((s.line.get("filtered_resps") or [""])[0])) for s in samples)
     if "log" in leaf.measurement.subject and not hidden and leaf.measurement.subject["log"] != sha256_text(said):
-        yield Finding(leaf.task, "fault", "subject.log: the hash of the log is not that of its replies")
+        yield Remark(leaf.task, "fault", "subject.log: the hash of the log is not that of its replies")
 
 
 def _line(here: TaskHere, sample: Sample, columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from mrag_eval.config import dotted
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._scored_rows import ScoredSamples
-from mrag_eval.report.verification._findings import MOST_NAMED, Finding, same, value_text
+from mrag_eval.report.verification._findings import MOST_NAMED, Remark, same, value_text
 from mrag_eval.scoring import RowRecord, TaskScores, summarize
 
 
 def recomputed_scores(
     file: ResultFile, leaf: LeafResult, records: Sequence[RowRecord]
-) -> tuple[TaskScores, int, list[Finding]]:
+) -> tuple[TaskScores, int, list[Remark]]:
     """Return the scores again, how many numbers they hold, and those that differ.
 
     :func:`means` names scores over all rows.
@@ -36,10 +36,10 @@ def recomputed_scores(
     ]
     if len(other) > MOST_NAMED:
         shown.append(f"{len(other) - MOST_NAMED} more numbers of its scores")
-    return again, len(names), [Finding(leaf.task, "fault", text) for text in shown]
+    return again, len(names), [Remark(leaf.task, "fault", text) for text in shown]
 
 
-def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterator[Finding]:
+def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterator[Remark]:
     """Compare both records of a metric, ours and the harness's, with the mean of its rows or territories."""
     reported = file.reported(leaf.task)
     counted = [*(row.values for row in samples.rows.values()), *samples.territories.values()]
@@ -54,4 +54,4 @@ def means(file: ResultFile, leaf: LeafResult, samples: ScoredSamples) -> Iterato
         for where, value in (("scores", score.value), ("harness's results", by_harness)):
             if not same(value, mean):
                 text = f"{name} is {value_text(value)} in the {where}, {value_text(mean)} by the samples"
-                yield Finding(leaf.task, "fault", text)
+                yield Remark(leaf.task, "fault", text)

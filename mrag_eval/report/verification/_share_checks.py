@@ -12,12 +12,12 @@ from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._results import LeafResult
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Finding
+from mrag_eval.report.verification._findings import Remark
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import JudgedRecord, PanelShare, RowRecord, skipped_territories
 
 
-def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
+def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     """Compare the records of ranks with the rows they stand for, with the votes, and with the settings."""
     task, config = here.leaf.task, here.leaf.config
     records = [sample.record for sample in samples]
@@ -25,18 +25,18 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     counted = sum(share.prompts for share in prompts)
     # with several ranks a row may have been asked twice
     if counted < len(samples) or (counted > len(samples) and len(prompts) == 1):
-        yield Finding(task, "fault", f"{counted} prompts for {len(samples)} rows")
+        yield Remark(task, "fault", f"{counted} prompts for {len(samples)} rows")
     if here.rows is not None and here.rows.repeated is not None and prompts:
         left = to_json(skipped_territories(config.metrics, here.rows.repeated.selection.skipped))
         if any(to_json(record.skipped) != left for record in records if record.prompts is not None):
-            yield Finding(task, "fault", "the skipped questions are not those that the mode leaves out")
+            yield Remark(task, "fault", "the skipped questions are not those that the mode leaves out")
     both = [
         s.record.row
         for s in samples
         if any((v.get("verdict") is None) != isinstance(v.get("error"), str) for v in s.votes.values())
     ]
     if both:
-        yield Finding(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
+        yield Remark(task, "fault", f"a vote has both a verdict and an error, or neither, first on '{both[0]}'")
     note = None
     if any(record.panel is not None for record in records):
         check = language_check(here.judge, here.languages([record.query_lang for record in records]))
@@ -55,12 +55,12 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Finding]:
     for share in labelled:
         ngrams = (here.judge.relevance.threshold, 3) if share.by in ("proxy", "translated") else (None, None)
         if by - {share.by} or (share.threshold, share.n) != ngrams:
-            yield Finding(task, "fault", "labelling is not that of the rows' labels and of the judge block")
+            yield Remark(task, "fault", "labelling is not that of the rows' labels and of the judge block")
         if share.models and not _are_judges(here, share.models):
-            yield Finding(task, "fault", "labelling.models are not the judges of the results")
+            yield Remark(task, "fault", "labelling.models are not the judges of the results")
 
 
-def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Finding]:
+def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Remark]:
     """Compare what came back from each seat with the rows, with who is asked, and with the calls to judges."""
     found, told = summed(record.seats for record in records), leaf.measurement.outcome.get("seats") or {}
     # the critic decides whether documents are enough, too
@@ -69,15 +69,15 @@ def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Fin
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
             text = f"outcome.seats.{seat} is {_counted(told.get(seat))}, {_counted(found.get(seat))} by the rows"
-            yield Finding(leaf.task, "fault", text)
+            yield Remark(leaf.task, "fault", text)
         if seat in found and seat not in known:
-            yield Finding(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
+            yield Remark(leaf.task, "fault", f"outcome.seats.{seat}: nobody is asked as that")
     for model, ledger in totals([share.ledger for record in records for share in record.shares]).items():
         ends = [found[seat].get("ends") or {} for seat in found if seat.partition("#")[0] == model]
         counted, calls = sum(sum(one.values()) for one in ends), ledger.calls + ledger.cached
         if counted > calls:
             text = f"outcome.seats: {counted} replies of '{model}' to {calls} calls by the rows"
-            yield Finding(leaf.task, "fault", text)
+            yield Remark(leaf.task, "fault", text)
 
 
 def _counted(counts: Any) -> str:
@@ -86,24 +86,24 @@ def _counted(counts: Any) -> str:
 
 def _panel(
     here: TaskHere, key: str, shares: Sequence[PanelShare], judged: Sequence[JudgedRecord], note: str | None
-) -> Iterator[Finding]:
+) -> Iterator[Remark]:
     """Compare panels with the seats that voted, and the calls of each model with its votes."""
     task = here.leaf.task
     # a panel is recorded as well where no row came so far that it was asked
     if bool(judged) and not shares:
-        yield Finding(task, "fault", f"{key}: {len(judged)} rows with a verdict, {len(shares)} records of a panel")
+        yield Remark(task, "fault", f"{key}: {len(judged)} rows with a verdict, {len(shares)} records of a panel")
     asked = [record.votes for record in judged if record.votes]
     for share in shares:
         seats = next((votes for votes in asked if votes.keys() != share.models.keys()), None)
         if seats is not None:
-            yield Finding(task, "fault", f"{key}: votes of {', '.join(seats)}, the panel is {', '.join(share.models)}")
+            yield Remark(task, "fault", f"{key}: votes of {', '.join(seats)}, the panel is {', '.join(share.models)}")
         if not _are_judges(here, share.models):
-            yield Finding(task, "fault", f"{key}.models are not the judges of the results")
+            yield Remark(task, "fault", f"{key}.models are not the judges of the results")
         if key == "panel" and share.scale != here.judge.scale:
-            yield Finding(task, "fault", f"{key}.scale is not that of the judge block")
+            yield Remark(task, "fault", f"{key}.scale is not that of the judge block")
         if share.language_check != note:
             text = f"{key}.language_check is {share.language_check}, {note} by the judge block"
-            yield Finding(task, "fault", text)
+            yield Remark(task, "fault", text)
     ledgers = totals([share.ledger for share in shares])
     for model, ledger in ledgers.items():
         cast = [votes[seat] for votes in asked for seat in votes if seat.partition("#")[0] == model]
@@ -111,10 +111,10 @@ def _panel(
         asked_for = ledger.calls + ledger.cached + sum(ledger.failures.values())
         if asked_for < len(cast) or ledger.calls + ledger.cached > 2 * len(cast):
             text = f"{key}: {ledger.calls} calls to '{model}' and {ledger.cached} from cache for {len(cast)} votes"
-            yield Finding(task, "fault", text)
+            yield Remark(task, "fault", text)
         failed = Counter(ledger.failures)
         if abstained - failed or (failed - abstained and len(shares) == 1):
-            yield Finding(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
+            yield Remark(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
 
 
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:

@@ -16,7 +16,7 @@ from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._claims import instruments_follow, task_settings
-from mrag_eval.report.verification._findings import Differing, Finding, Kind, differing, value_text
+from mrag_eval.report.verification._findings import Differing, Kind, Remark, differing, value_text
 from mrag_eval.report.verification._rebuilt import Rebuilt, votes_of
 from mrag_eval.report.verification._row_checks import made_again, row_values
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
@@ -33,7 +33,7 @@ _OF_VERDICTS = ("judge", "panel", "claims_panel", "grounding", "failures", "valu
 class VotesRead:
     """The votes that differ from their replies, and how many of all were compared."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Remark, ...] = ()
     compared: int = 0
     cast: int = 0
 
@@ -57,7 +57,7 @@ def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Vot
     return VotesRead(tuple(differing.findings()), compared, size)
 
 
-def judge_texts(here: TaskHere) -> Iterator[Finding]:
+def judge_texts(here: TaskHere) -> Iterator[Remark]:
     """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else open."""
     leaf, block = here.leaf, here.judge
     named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
@@ -75,12 +75,12 @@ def judge_texts(here: TaskHere) -> Iterator[Finding]:
             same = False
         if not same:
             kind: Kind = "fault" if name in builtin_names("judge") else "open"
-            yield Finding(leaf.task, kind, f"the judge's prompt '{name}' has another text here than the run recorded")
+            yield Remark(leaf.task, kind, f"the judge's prompt '{name}' has another text here than the run recorded")
 
 
 def later_verdicts(
     file: ResultFile, task: str, tasks_folder: Path, copies: Sequence[Path], samples: Sequence[Sample]
-) -> list[Finding]:
+) -> list[Remark]:
     """Return the findings on the verdicts that a task was given after the run, whose ``samples`` these are.
 
     They may change what judges decide, and nothing else; what judges decide follows from their votes.
@@ -93,11 +93,11 @@ def later_verdicts(
     try:
         later = LaterVerdicts.of(file.path, task)
         if later is None:
-            return [Finding(task, "fault", fault)]
+            return [Remark(task, "fault", fault)]
         judged = read_samples(paths[1])
         found = list(_later(file, file.leaves[task], later, tasks_folder, copies, samples, judged))
     except DataError as error:
-        return [Finding(task, "fault", error.message)]
+        return [Remark(task, "fault", error.message)]
     return [replace(one, text=f"{paths[0].name}: {one.text}") for one in found]
 
 
@@ -109,15 +109,15 @@ def _later(
     copies: Sequence[Path],
     samples: Sequence[Sample],
     judged: Sequence[Sample],
-) -> Iterator[Finding]:
+) -> Iterator[Remark]:
     task, records = leaf.task, [sample.record for sample in judged]
     for key, one, other in differing(to_json(later.measurement), to_json(leaf.measurement)):
         if not is_named(key, _JUDGED) and not key.startswith("instrument.metric:"):
-            yield Finding(task, "fault", f"{key} is {value_text(one)}, {value_text(other)} in the run")
+            yield Remark(task, "fault", f"{key} is {value_text(one)}, {value_text(other)} in the run")
     names = list(dict.fromkeys(name for record in records for name in (*record.values, *record.unscored)))
     decided = decided_by_judges(names)
     if [one.record.row for one in judged] != [one.record.row for one in samples]:
-        yield Finding(task, "fault", "its rows are not those of the run")
+        yield Remark(task, "fault", "its rows are not those of the run")
         return
     changed = Differing(task, len(samples), "in the run")
     for one, before in zip(judged, samples, strict=True):
@@ -137,7 +137,7 @@ def _later(
     yield from (one for one in task_settings(asked, tasks_folder) if (one.kind, one.text) not in known)
     if leaf.seats and leaf.measurement.judges != later.measurement.judges:
         text = f"judged by {', '.join(later.measurement.judges)}, in the run by {', '.join(leaf.measurement.judges)}"
-        yield Finding(task, "deviation", text, JUDGES)
+        yield Remark(task, "deviation", text, JUDGES)
     yield from row_values(here, judged, again)
     yield from rank_shares(here, judged)
     yield from seats_follow(asked, records)

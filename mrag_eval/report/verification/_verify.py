@@ -29,7 +29,7 @@ from mrag_eval.report.verification._claims import (
     source_follows,
     task_settings,
 )
-from mrag_eval.report.verification._findings import Finding, Verified, value_text
+from mrag_eval.report.verification._findings import Remark, Verified, value_text
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_results
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
@@ -76,7 +76,7 @@ def unsupported(paths: Sequence[Path | str], *, votes: bool = False) -> list[str
     leaves = [(file, task, leaf) for file in _results_of(paths) for task, leaf in file.leaves.items()]
     with Wait("comparing scores with their samples", len(leaves), "tasks") as wait:
         for file, task, leaf in wait.over(leaves):
-            path, found = file.samples(task, judged=False), list[Finding]()
+            path, found = file.samples(task, judged=False), list[Remark]()
             # the command that reads these files names their faults
             with suppress(DataError):
                 found += means(file, leaf, scored_samples(path)) if path is not None else ()
@@ -89,7 +89,7 @@ def unsupported(paths: Sequence[Path | str], *, votes: bool = False) -> list[str
     return lines
 
 
-def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Finding]:
+def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Remark]:
     """Compare the scores that verdicts after a run give it, which commands print in place of its own."""
     later = with_later_verdicts(replace(file, leaves={leaf.task: leaf})).leaves[leaf.task]
     if later is leaf:
@@ -100,7 +100,7 @@ def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Finding]:
         one, other = (None if name not in found.metrics else found.metrics[name].value for found in (later, leaf))
         if one != other:
             text = f"{name} is {value_text(one)} with later verdicts, {value_text(other)} in the run"
-            yield Finding(leaf.task, "fault", text)
+            yield Remark(leaf.task, "fault", text)
 
 
 def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
@@ -118,18 +118,18 @@ def _results_of(paths: Sequence[Path | str]) -> list[ResultFile]:
 
 def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait: Wait, read: set[Path]) -> Verified:
     """Return a file after its checks; ``read`` gets the copies that rows were read from."""
-    findings: list[Finding] = []
+    findings: list[Remark] = []
     left: dict[str, list[str]] = {}
     rows = numbers = 0
     asked = ReplyCounts()
     for task, leaf in wait.over(file.leaves.items()):
         findings += task_settings(leaf, tasks_folder)
         if came := outcomes_text([leaf]):
-            findings.append(Finding(task, "note", f"{came}: its label says so in place of 'this run'"))
+            findings.append(Remark(task, "note", f"{came}: its label says so in place of 'this run'"))
         path = file.samples(task, judged=False)
         if path is None:
             asked.whole = False
-            findings.append(Finding(task, "fault", "no samples next to the results; run with --log_samples"))
+            findings.append(Remark(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
         with uncollected():
             samples = read_samples(path, repeated=True)
@@ -144,13 +144,13 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             left.setdefault(line, []).append(task)
     findings += [*groups(file, tasks_folder), *run_record(file), *answering_follows(file, asked), *dated(file)]
     if not file.leaves:
-        findings.append(Finding("", "fault", "no task of ours in these results"))
+        findings.append(Remark("", "fault", "no task of ours in these results"))
     return Verified(file.path, len(file.leaves), rows, numbers, tuple(findings), left)
 
 
 def _of_task(
     file: ResultFile, here: TaskHere, samples: Sequence[Sample], asked: ReplyCounts
-) -> tuple[int, list[Finding], list[str]]:
+) -> tuple[int, list[Remark], list[str]]:
     """Return how many numbers were computed again, the findings of one task, and what was not checked."""
     leaf = here.leaf
     records = [sample.record for sample in samples]
@@ -160,7 +160,7 @@ def _of_task(
             f"the data of {leaf.config.benchmark} are not on this machine ({here.reason}), so questions and reference "
             "answers were not compared: verify --data PATH reads a copy"
         )
-        findings.append(Finding(leaf.task, "note" if here.reason == LOG else "open", text))
+        findings.append(Remark(leaf.task, "note" if here.reason == LOG else "open", text))
     scored = ScoredSamples.of(records)
     of_means = [*means(file, leaf, scored)]
     named = {finding.text.partition(" ")[0] for finding in of_means}
@@ -188,5 +188,5 @@ def _of_task(
     whole = CheckedTask(here, samples, again, read)
     if whole.searched and whole.shows_unknown_texts and here.reason != LOG and not here.retrieved_otherwise:
         text = "the corpus is not on this machine, so that the texts of passages were not compared"
-        findings.append(Finding(leaf.task, "open", text))
+        findings.append(Remark(leaf.task, "open", text))
     return numbers, findings, [*unchecked(whole)]

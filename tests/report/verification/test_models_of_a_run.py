@@ -183,8 +183,12 @@ BLOCKS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "too many ends": (
         lambda b: b.update(finish_reasons={"stop": 19}), "outcome.finish_reasons counts 19 replies to 18 requests"
     ),
-    "too many calls": (lambda b: b["ledger"].update(calls=19, cached=0), "outcome.ledger counts 19 calls for 18 requests"),
-    "no calls": (lambda b: b["ledger"].update(calls=0, cached=0), "outcome.ledger counts 0 calls for 18 requests of the rows"),
+    "too many calls": (
+        lambda b: b["ledger"].update(calls=19, cached=0), "outcome.ledger counts 19 calls for 18 requests"
+    ),
+    "no calls": (
+        lambda b: b["ledger"].update(calls=0, cached=0), "outcome.ledger counts 0 calls for 18 requests of the rows"
+    ),
 }  # fmt: skip
 
 
