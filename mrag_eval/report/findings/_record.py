@@ -62,7 +62,7 @@ class Finding:
     """One thing that runs show: the figures and words of its sentence, and the ``subjects`` that it is about.
 
     ``kind`` is the question that it answers, ``template`` its sentence (:func:`sentences`), ``test`` the test behind it
-    (empty if it only describes), ``rows`` what its rows have in common, and ``command`` shows more.
+    (empty if it only describes), and ``rows`` what its rows have in common.
     """
 
     kind: str
@@ -72,7 +72,6 @@ class Finding:
     subjects: Sequence[str] = ()
     test: str = ""
     rows: Mapping[str, Any] = field(default_factory=dict)
-    command: str = ""
 
     @property
     def sentence(self) -> str:
@@ -86,12 +85,11 @@ class Finding:
 
 
 def finding_lines(found: Sequence[Finding], width: int | None = None) -> list[str]:
-    """Return the sentences, within a width, and what shows more."""
+    """Return the sentences, within a width."""
     out: list[str] = []
     for finding in found:
         out += wrap(finding.sentence, width, break_on_hyphens=False) if width else [finding.sentence]
-    commands = dict.fromkeys(finding.command for finding in found if finding.command)
-    return out + [f"next  {command}" for command in commands]
+    return out
 
 
 def with_findings(found: Sequence[Finding], text: str, form: str, width: int | None = None) -> str:
