@@ -65,6 +65,12 @@ class Seen:
             return Estimate(sum(values) / len(values), n=sum(one.n for one in found))
         return languages_score(self.system, self.metric, sorted(self.rows))
 
+    def over(self, keys: Sequence[_Key]) -> Estimate:
+        """Return the mean over languages of these rows; where the results have that figure, with their interval."""
+        found, own = languages_score(self.system, self.metric, keys), self.score
+        same = None not in (found.value, own.value) and abs(found.or_else(0.0) - own.or_else(0.0)) < 1e-9
+        return own if same and own.n == len(keys) else found
+
 
 def seen(systems: Sequence[System]) -> list[Seen]:
     """Return the systems that have a headline with rows."""
@@ -163,7 +169,7 @@ class Systems:
     def _one(self, contest: _Contest, own: Sequence[float], level: float) -> Finding:
         first, second = contest.among[:2]
         metric, p = first.metric, own[0]
-        scores = [languages_score(one.system, metric, contest.keys) for one in (first, second)]
+        scores = [one.over(contest.keys) for one in (first, second)]
         gap = behind(first.system, second.system, metric, contest.keys)
         spread = float(np.sqrt((contest.differences[:, 0] ** 2).sum()))
         quantiles = NormalDist().inv_cdf(1 - level / self.tests / 2) + NormalDist().inv_cdf(0.8)
