@@ -76,8 +76,8 @@ def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages)
         parts.append(f"the rows that were not run ({few(pieces)})")
     if bounds := [why for leaf in leaves if (why := leaf.result.config.upper_bound) is not None]:
         parts.append(few(bounds))
-    for language, why in {code: why for one in shown for code, why in marked(one).items()}.items():
-        parts.append(f"{named(language)} beside other languages, as the controls mark it: {why}")
+    if marks := list(dict.fromkeys(named(code) for one in shown for code in marked(one))):
+        parts.append(f"{few(marks)} beside other languages, as the controls mark {'them' if marks[1:] else 'it'}")
     sizes = Counter(key[0] for one in ranked(shown) for key in one.rows)
     small = sorted(named(code) for code, n in sizes.items() if n < LEAST)
     if small and len(sizes) > 1:
