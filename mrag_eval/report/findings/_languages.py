@@ -85,7 +85,7 @@ class Languages:
         look, step = max(own[first], key=lambda claim: len(claim[0].seen))
         every = {one.name for other in self.looks for one in other.seen}
         systems = {one.name: None for other, _ in own[first] for one in other.seen}
-        where = "" if len(every) == 1 else " in every system" if {*systems} == every else f" of {few([*systems])}"
+        where = "" if len(every) == 1 else " with every system" if {*systems} == every else f" with {few([*systems])}"
         if len({one.benchmark for other in self.looks for one in other.seen}) > 1:
             where += f" on {look.seen[0].benchmark}" if len(look.seen) == 1 else f" over {len(look.seen)} benchmarks"
         pairs = [(one, self._score(one, [first]), self._score(one, step.others)) for one in look.seen]
