@@ -242,9 +242,9 @@ def test_phrases() -> None:
 )
 def test_time_grows_with_the_length_only(part: str) -> None:
     def seconds(times: int) -> float:
-        began = time.perf_counter()
+        began = time.process_time()
         list(sentence_spans(part * times, "en"))
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     # eight times the text: 64 times as long where time grows with its square, as it did once
-    assert min(seconds(32_000) for _ in range(2)) < 24 * min(seconds(4_000) for _ in range(3)) + 0.05
+    assert min(seconds(32_000) for _ in range(3)) < 40 * min(seconds(4_000) for _ in range(5)) + 0.05
