@@ -364,7 +364,7 @@ def test_verdicts_whose_votes_were_edited_do_not_count(
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [{"tie": "abstain"}, {"repeats": 2}, {}], ids=str)
 def test_settings_of_the_votes_are_those_of_the_command_or_of_the_run(tasks: Path, judges: Any, block: Any) -> None:
-    judges(a=supports, b=lambda prompt: on_claim(prompt, "not_found"))
+    judges(a=lambda prompt: on_claim(prompt, "supported", 1), b=lambda prompt: on_claim(prompt, "not_found"))
     wanted = ran(tasks, "wanted", ["match", *GROUNDED], {"grounded": {"by": "panel"}, **block})
     flags = [part for key, value in block.items() for part in (f"--{key}", value)]
     for given, settings in ((flags, {}), ([], block)):

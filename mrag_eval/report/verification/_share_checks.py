@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from mrag_eval.config import JUDGES
 from mrag_eval.judging import language_check
 from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
@@ -65,7 +66,8 @@ def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Rem
     found, told = summed(record.seats for record in records), leaf.measurement.outcome.get("seats") or {}
     # the critic decides whether documents are enough, too
     instrument = leaf.measurement.instrument
-    known = {*leaf.seats, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
+    judges = {seat for panel in _panels(leaf) for seat in panel}
+    known = {*judges, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
             text = f"outcome.seats.{seat} is {_counted(told.get(seat))}, {_counted(found.get(seat))} by the rows"
@@ -117,9 +119,18 @@ def _panel(
             yield Remark(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
 
 
+def _panels(leaf: LeafResult) -> list[Mapping[str, Any]]:
+    """Return the judges of the results, and those whose verdicts on a metric others left when they judged again."""
+    others = leaf.measurement.instruments.values()
+    return [leaf.seats, *(own[JUDGES] for own in others if isinstance(own, Mapping) and own.get(JUDGES))]
+
+
 def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:
     """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
-    known = here.leaf.seats
+    return any(_is_panel(known, models) for known in _panels(here.leaf))
+
+
+def _is_panel(known: Mapping[str, Any], models: Mapping[str, str]) -> bool:
     if models.keys() != known.keys():
         return False
     for seat, model in models.items():

@@ -143,7 +143,10 @@ def _later(
     yield from seats_follow(asked, records)
     yield from votes_read(here, judged, again).findings
     yield from judge_texts(here)
-    yield from instruments_follow(here, records)
+    # a metric that the judges of the run decided stays theirs
+    instrument, votes = later.measurement.instrument, leaf.measurement.votes
+    kept = tuple(f"instrument.{key} is " for key, own in instrument.items() if key[:7] == "metric:" and own == votes)
+    yield from (one for one in instruments_follow(here, records) if not one.text.startswith(kept))
     yield from means(alone, whole, ScoredSamples.of(records))
     yield from recomputed_scores(alone, whole, records)[2]
 
