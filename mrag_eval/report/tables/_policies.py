@@ -124,9 +124,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
             scores = {(score.metric, score.dimension, score.cell): score for score in scores_of(file, leaf)}
             policy = _Policy(leaf, scores, file.part(leaf.task))
             if policy.measures:
-                config, questions = leaf.config, json.dumps(leaf.config.questions, sort_keys=True)
-                key = _Setting(questions, _index(config), config.depth, config.k, config.english_share)
-                found.setdefault(key, {}).setdefault(_label(config), []).insert(0, policy)
+                found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
     if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
@@ -161,6 +159,11 @@ def _otherwise(other: _Policy, chosen: _Policy) -> str:
     if other.part != chosen.part:
         found.append(f"{other.part or 'all rows'} were run")
     return "; ".join(found)
+
+
+def _setting(config: TaskConfig) -> _Setting:
+    questions = json.dumps(config.questions, sort_keys=True)
+    return _Setting(questions, _index(config), config.depth, config.k, config.english_share)
 
 
 def _index(config: TaskConfig) -> str:
