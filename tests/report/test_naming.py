@@ -128,7 +128,8 @@ def _told_by_policies(usual: LeafResult) -> Callable[[LeafResult], Sequence[str]
 def _told_by_loops(usual: LeafResult) -> Callable[[LeafResult], Sequence[str]]:
     def told(leaf: LeafResult) -> Sequence[str]:
         apart = _loop_tables._settings(leaf) != _loop_tables._settings(usual)
-        return [*_loop_tables._differing(leaf), *(["another table or row"] if apart else [])]
+        found = fit(leaf, load_layout("coral").expect, _loop_tables._OF_JUDGES)
+        return [*found, *(["another table or row"] if apart else [])]
 
     return told
 

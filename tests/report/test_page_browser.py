@@ -225,7 +225,18 @@ def test_everything_can_be_read_in_both_colour_schemes(report: Opened, scheme: s
     page.locator("#samples summary").first.click()
     papers = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == papers[scheme]
-    texts = ("body", "p.soft", ".warn", "nav a", "td small", "select", "label", ".more", "#samples .text")
+    texts = (
+        "body",
+        "p.soft",
+        ".findings li",
+        ".findings .soft",
+        "nav a",
+        "td small",
+        "select",
+        "label",
+        ".more",
+        "#samples .text",
+    )
     for part in (*texts, ".tag.good", ".tag.bad"):
         ratio = page.locator(part).first.evaluate(_check("contrast"))
         assert ratio >= 4.5, (scheme, part, ratio)

@@ -162,7 +162,7 @@ SAMPLES: dict[str, tuple[str, Edit, bool, str]] = {
         "judged", lambda r: r[0]["rows"]["prompts"].update(shortened=0), True, "0 prompts shortened in the samples"
     ),
     "a reply changed": ("small", lambda r: r[0].update(filtered_resps=["1842"]), True, "filtered_resps of"),
-    "wrong answers called failures": ("small", each(call_it_failed), True, "match of 2 of 15 rows"),
+    "wrong answers called failures": ("small", each(call_it_failed), True, "match of 3 of 15 rows"),
     "the answer read as another": (
         "judged", lambda r: r[0]["rows"]["answer"].update(text="Varga"), True, "answer.text of"
     ),
