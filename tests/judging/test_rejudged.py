@@ -12,9 +12,10 @@ import pytest
 
 from mrag_eval.config import GROUNDED, Grounded, verdict_metrics
 from mrag_eval.core import LABEL_SHARE, Claim, Grounding, Hit, Judgement, RagDoc, Scored, VerdictScale
+from mrag_eval.datasets import sha256_file
 from mrag_eval.models import load_checker
 from mrag_eval.platform import UnwrittenError
-from mrag_eval.report import LeafResult, read_results, read_samples, sample_files
+from mrag_eval.report import LeafResult, read_results, read_samples, sample_files, verify
 from mrag_eval.scoring import METRICS, more_is_better, score_rows
 from tests.worlds.classifiers import Rule, classifier_folder
 from tests.worlds.judged_runs import cli, judges_told, run_task, serving_judges
@@ -116,6 +117,19 @@ def test_what_other_judges_decided_keeps_them(metric: str, block: Any, finished:
     told = judges_told(Path("eee"))
     assert told["judge_correct"] == ["moody"]
     assert told.get("context_sufficiency", ["strict"]) == ["strict"]
+    # each share keeps the judges of its own metric
+    share = "sufficiency_panel" if metric == "context_sufficiency" else "labelling"
+    path = next(Path("a").rglob("judged_samples_*.jsonl"))
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for row in (line["rows"] for line in lines):
+        if row.get(share):
+            row[share]["models"] = row["panel"]["models"] if row.get("panel") else {"moody": "moody"}
+    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
+    scores = next(Path("a").rglob("judged_scores_*.json"))
+    whole = json.loads(scores.read_text("utf-8")) | {"samples": sha256_file(path)}
+    scores.write_text(json.dumps(whole, ensure_ascii=False), "utf-8")
+    faults = [remark.text for remark in verify([Path("a")], Path("tasks"))[0].of("fault")]
+    assert any(f"{share}.models are not the judges of the results" in fault for fault in faults), faults
 
 
 @pytest.mark.parametrize("scale", [None, [0, 1], {"labels": ["wrong", "right"]}], ids=str)

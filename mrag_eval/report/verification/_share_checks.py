@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from mrag_eval.config import JUDGES
+from mrag_eval.config import JUDGES, OWN, SUFFICIENCY, verdict_metrics
 from mrag_eval.judging import language_check
 from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
@@ -57,7 +57,7 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
         ngrams = (here.judge.relevance.threshold, 3) if share.by in ("proxy", "translated") else (None, None)
         if by - {share.by} or (share.threshold, share.n) != ngrams:
             yield Remark(task, "fault", "labelling is not that of the rows' labels and of the judge block")
-        if share.models and not _are_judges(here, share.models):
+        if share.models and not _are_judges(here, "labelling", share.models):
             yield Remark(task, "fault", "labelling.models are not the judges of the results")
 
 
@@ -66,7 +66,7 @@ def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Rem
     found, told = summed(record.seats for record in records), leaf.measurement.outcome.get("seats") or {}
     # the critic decides whether documents are enough, too
     instrument = leaf.measurement.instrument
-    judges = {seat for panel in _panels(leaf) for seat in panel}
+    judges = {*leaf.seats, *(seat for panels in _others(leaf).values() for panel in panels for seat in panel)}
     known = {*judges, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
@@ -99,7 +99,7 @@ def _panel(
         seats = next((votes for votes in asked if votes.keys() != share.models.keys()), None)
         if seats is not None:
             yield Remark(task, "fault", f"{key}: votes of {', '.join(seats)}, the panel is {', '.join(share.models)}")
-        if not _are_judges(here, share.models):
+        if not _are_judges(here, key, share.models):
             yield Remark(task, "fault", f"{key}.models are not the judges of the results")
         if key == "panel" and share.scale != here.judge.scale:
             yield Remark(task, "fault", f"{key}.scale is not that of the judge block")
@@ -119,15 +119,21 @@ def _panel(
             yield Remark(task, "fault", f"{key}: the calls to '{model}' did not fail as often as it abstained")
 
 
-def _panels(leaf: LeafResult) -> list[Mapping[str, Any]]:
-    """Return the judges of the results, and those whose verdicts on a metric others left when they judged again."""
-    others = leaf.measurement.instruments.values()
-    return [leaf.seats, *(own[JUDGES] for own in others if isinstance(own, Mapping) and own.get(JUDGES))]
+def _others(leaf: LeafResult) -> dict[str, list[Mapping[str, Any]]]:
+    """Return by share the judges that decided a metric before others judged again, and that stay beside it."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for key, own in leaf.measurement.instruments.items():
+        # those of claims are told by model, not by seat
+        if isinstance(own, Mapping) and own.get(JUDGES) and "prompt" not in own:
+            metric = key.removeprefix(OWN)
+            share = "panel" if verdict_metrics([metric]) else "labelling"
+            found.setdefault("sufficiency_panel" if metric == SUFFICIENCY else share, []).append(own[JUDGES])
+    return found
 
 
-def _are_judges(here: TaskHere, models: Mapping[str, str]) -> bool:
+def _are_judges(here: TaskHere, share: str, models: Mapping[str, str]) -> bool:
     """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
-    return any(_is_panel(known, models) for known in _panels(here.leaf))
+    return any(_is_panel(known, models) for known in _others(here.leaf).get(share) or [here.leaf.seats])
 
 
 def _is_panel(known: Mapping[str, Any], models: Mapping[str, str]) -> bool:
