@@ -66,7 +66,7 @@ PARSERS: dict[str, tuple[Callable[[str], object], ...]] = {
     "metrics._citations.without_citations": (without_citations,),
     "metrics._citations.parse_citations": (partial(parse_citations, whole_response=True), parse_citations),
     "metrics._nomiracl.nomiracl_reading": (nomiracl_reading,),
-    "metrics._choices.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
+    "metrics._option_replies.reply_outcome": (partial(reply_outcome, options=OPTIONS, index=-1),),
     "metrics._choices.declines": (declines,),
     "metrics._verbatim.copied_share": (partial(copied_share, passages=PASSAGES),),
     "metrics._verbatim.verbatim_quotes": (partial(verbatim_quotes, passages=PASSAGES),),
