@@ -1,6 +1,6 @@
 """A real model under vLLM on the CPU, run by the stock harness: prompts of eight articles fit its context.
 
-Runs only if MRAG_TEST_VLLM is set to 1, or to a folder in which to keep the environment (see docs/development.md).
+Runs only if MRAG_TEST_VLLM is set to 1, or to a folder in which to keep the environment (see docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.model,
     pytest.mark.timeout(3600),
     pytest.mark.skipif(
-        not os.environ.get("MRAG_TEST_VLLM"), reason="MRAG_TEST_VLLM is not set (docs/development.md, vLLM)"
+        not os.environ.get("MRAG_TEST_VLLM"), reason="MRAG_TEST_VLLM is not set (docs/architecture.md, vLLM)"
     ),
 ]
 
