@@ -60,7 +60,7 @@ def test_the_agents_prompts_hold_nothing_of_the_benchmarks_they_are_used_on(name
 
 
 def test_the_page_on_prompts_has_a_section_for_every_template() -> None:
-    page = (ROOT / "docs" / "evidence" / "prompts.md").read_text("utf-8")
+    page = (ROOT / "docs" / "evidence" / "papers.md").read_text("utf-8")
     documented = re.findall(r"`(\w+)\.jinja`", page)
     every = builtin_names() + [f"{role}_{name}" for role in _ROLES for name in builtin_names(role)]
     assert sorted(set(documented)) == sorted(every)
@@ -68,7 +68,7 @@ def test_the_page_on_prompts_has_a_section_for_every_template() -> None:
 
 def sections() -> list[tuple[str, str]]:
     """Return each template that the page has a list for, with one of its quotations."""
-    page = (ROOT / "docs" / "evidence" / "prompts.md").read_text("utf-8")
+    page = (ROOT / "docs" / "evidence" / "papers.md").read_text("utf-8")
     out = []
     for section in re.split(r"^###? ", page, flags=re.MULTILINE)[1:]:
         heading, _, body = section.partition("\n")

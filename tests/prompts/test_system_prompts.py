@@ -119,7 +119,7 @@ def test_a_script_has_its_own_text_and_others_that_of_the_language() -> None:
 
 
 def test_the_page_translates_every_text_back() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "evidence" / "prompts.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "evidence" / "papers.md").read_text(encoding="utf-8")
     section = page.partition("translated back")[2].partition("\n## ")[0]
     rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("|")][2:]
     assert rows == [code for code in prompt_languages() if code != "en"]
