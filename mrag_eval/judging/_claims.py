@@ -12,7 +12,7 @@ from mrag_eval.core import SUPPORT, Claim, Scored, Span
 from mrag_eval.judging._panel import Panel
 from mrag_eval.judging._recount import Decided, Recount
 from mrag_eval.judging._rubrics import Case, Rubric, support_rubric
-from mrag_eval.scoring import PanelShare, with_grounding
+from mrag_eval.scoring import PanelShare, asked_about, with_grounding
 
 
 @dataclass
@@ -37,6 +37,14 @@ class _PanelChecker:
         ]
 
 
+def cases_of(row: Scored) -> list[Case]:
+    """Return what a panel was asked about each of the claims that a row has."""
+    if row.grounding is None:
+        return []
+    asked = asked_about(row, row.grounding.lang, languages=True)
+    return [_case(asked, claim) for claim in row.grounding.claims]
+
+
 def _case(asked: models.Asked, claim: Span) -> Case:
     shown = tuple(
         {"text": text, "lang": lang, "title": "", "date": ""}
@@ -51,7 +59,7 @@ def claims_judged(rows: Sequence[Scored], panel: Panel, block: Judge) -> tuple[l
 
     The claims of all rows are asked about at once. Replies are kept as every reply of a model is.
     """
-    checker = _PanelChecker(panel, _rubric(block))
+    checker = _PanelChecker(panel, claims_rubric(block))
     asked = with_grounding(rows, checker, use_cache=False, at_once=max(1, len(rows)), languages=True)
     out = Recount(block).of(rows, [Decided(claims=row.grounding) for row in asked])
     return out, PanelShare(panel.model_names, checker.ledgers, None, SUPPORT, panel.take())
@@ -59,9 +67,10 @@ def claims_judged(rows: Sequence[Scored], panel: Panel, block: Judge) -> tuple[l
 
 def claims_by(panel: Panel, block: Judge) -> dict[str, Any]:
     """Return what decides the verdicts on claims: the judges, their prompt by its hash, and the rule of a tie."""
-    judges, prompt = judges_of(panel.identities), _rubric(block).template.sha256
+    judges, prompt = judges_of(panel.identities), claims_rubric(block).template.sha256
     return {JUDGES: judges, "prompt": prompt, "tie": block.tie}
 
 
-def _rubric(block: Judge) -> Rubric[models.Verdict]:
+def claims_rubric(block: Judge) -> Rubric[models.Verdict]:
+    """Return the rubric of claims that a block names, or the package's."""
     return support_rubric(block.claims_prompt or GroundedByPanel().prompt)

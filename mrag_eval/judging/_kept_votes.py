@@ -7,6 +7,7 @@ from typing import Any
 
 from mrag_eval.config import Judge
 from mrag_eval.core import Judgement, Scored, Vote, failed_in, way_to
+from mrag_eval.judging._claims import cases_of, claims_rubric
 from mrag_eval.judging._panel import Panel, kept_panel, vote_of
 from mrag_eval.judging._recount import NOTHING_SHOWN, Decided, Recount, case_of
 from mrag_eval.judging._rubrics import Case, Rubric, sufficiency_rubric, verdict_rubric
@@ -22,12 +23,12 @@ _CUT = "unreadable: it was cut off"
 
 def votes_again(
     block: Judge, identities: Mapping[str, Any], rows: Sequence[Scored], answers: Votes, passages: Votes
-) -> tuple[Votes, Votes] | None:
-    """Return the votes on the answers of rows, and on the passages shown, as the rubrics here read their replies.
+) -> tuple[Votes, Votes, Votes] | None:
+    """Return the votes on the answers of rows, on the passages shown, and on claims, as the rubrics here read replies.
 
     They are the replies in the cache of this machine, if its judges are those of the recorded ``identities``, else
-    those of the recorded votes. Those that were cut off, or of which a secret is hidden, are left out. None without the
-    rubrics.
+    those of the recorded votes. Those that were cut off, or of which a secret is hidden, are left out. Votes on claims
+    are those of the rows, named by claim and seat. None without the rubrics.
     """
     try:
         panel = kept_panel(block)
@@ -37,9 +38,16 @@ def votes_again(
     try:
         verdicts = verdict_rubric(block.prompt, block.reply, block.scale)
         contexts = [context_case(row, block.sufficiency.country) for row in rows]
+        said = [row.grounding.claims if row.grounding is not None else () for row in rows]
+        cases = [case for row in rows for case in cases_of(row)]
+        again = iter(_read(panel, claims_rubric(block), cases, [claim.votes for claims in said for claim in claims]))
         return (
             _read(panel, verdicts, [case_of(row) for row in rows], answers),
             _read(panel, sufficiency_rubric(block.sufficiency.prompt), contexts, passages),
+            [
+                {f"{n}.votes.{seat}": vote for n, _ in enumerate(claims) for seat, vote in next(again).items()}
+                for claims in said
+            ],
         )
     except MragError:
         return None

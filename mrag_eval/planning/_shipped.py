@@ -184,7 +184,7 @@ def _below_edition(lang: str, source: str, index: Mapping[str, Any]) -> str | No
         return f"{number_of(len(ends), 'file')} of the dump"
     held, articles = (index.get("passages") or {}).get(lang), 1000 * _ARTICLES.get(lang, 0)
     if "wiki" in source.lower() and held is not None and held < _WHOLE * articles:
-        return f"{number_of(held, 'passage')} of an edition of about {articles:,} articles"
+        return f"{number_of(held, 'passage')} of an edition of about {articles:,} articles, by a rounded count"
     return None
 
 

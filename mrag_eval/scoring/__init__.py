@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         unfound_line,
         vote_lines,
     )
-    from mrag_eval.scoring._grounding import EVIDENCE, context_pair, placed, with_grounding
+    from mrag_eval.scoring._grounding import EVIDENCE, asked_about, context_pair, placed, with_grounding
     from mrag_eval.scoring._kernel import (
         Given,
         Missing,

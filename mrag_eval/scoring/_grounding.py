@@ -53,12 +53,7 @@ def with_grounding(
     asked: dict[str, models.Asked] = {}
     keys = {}
     for i, lang in zip(held, langs, strict=True):
-        answer = metrics.without_citations(rows[i].answer, lang)
-        # a title alone is no passage
-        texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in rows[i].passages)
-        one = models.Asked(rows[i].doc.query, answer, tuple(claims_of(answer, lang)), texts)
-        if languages:
-            one = replace(one, lang=rows[i].doc.query_lang, langs=tuple(hit.lang for hit in rows[i].passages))
+        one = asked_about(rows[i], lang, languages=languages)
         if one.claims:
             # judges are asked for each row: equal requests are their models' to notice
             keys[i] = content_key(_FORMAT, dict(checker.identity), to_json(one)) if use_cache else str(i)
@@ -84,6 +79,15 @@ def with_grounding(
             checked = placed(from_json(Grounding, found, "the cache", "delete it"), rows[i].passages)
             out[i] = replace(rows[i], grounding=checked)
     return out
+
+
+def asked_about(row: Scored, lang: str, *, languages: bool) -> models.Asked:
+    """Return what is asked about the answer of a row, in ``lang``, with ``languages`` if they are shown."""
+    answer = metrics.without_citations(row.answer, lang)
+    # a title alone is no passage
+    texts = tuple(titled(hit.title, hit.text) if _is_text(hit.text) else "" for hit in row.passages)
+    one = models.Asked(row.doc.query, answer, tuple(claims_of(answer, lang)), texts)
+    return replace(one, lang=row.doc.query_lang, langs=tuple(hit.lang for hit in row.passages)) if languages else one
 
 
 def placed(found: Grounding, passages: Sequence[Hit]) -> Grounding:

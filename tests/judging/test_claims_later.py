@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 import mrag_eval
 from mrag_eval.cli import Session, app
 from mrag_eval.config import GROUNDED, Grounded
+from mrag_eval.datasets import sha256_file
 from mrag_eval.models import Reply, load_checker
 from mrag_eval.platform import DataError, MragError, UnwrittenError
 from mrag_eval.report import LeafResult, compare, gate, read_results, read_rules, read_samples, verify
@@ -359,6 +361,28 @@ def test_verdicts_whose_votes_were_edited_do_not_count(
     done("answers", out)
     # the run asked no judge of answers
     assert [(one.kind, "texts.judge" in one.text) for one in verify([out], tasks)[0].findings] == [("deviation", True)]
+
+
+def test_votes_on_claims_are_read_again_from_their_replies(tasks: Path, judges: Any) -> None:
+    """On any machine: nobody is asked, and no cache is there. Verdicts that the replies do not give are a fault."""
+    judges(a=supports)
+    out = ran(tasks, "out", ["match"])
+    done("claims", out)
+    shutil.rmtree(tasks / "cache")
+    (tasks / "mrag.yaml").unlink()
+    assert verify([out], tasks)[0].of("fault") == []
+    (path,) = out.rglob("judged_samples_*")
+    (scores,) = out.rglob("judged_scores_*")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for line in lines:
+        for claim in line["rows"]["grounding"]["claims"]:
+            for vote in claim["votes"].values():
+                vote["verdict"] = "contradicted"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    whole = json.loads(scores.read_text("utf-8"))
+    scores.write_text(json.dumps({**whole, "samples": sha256_file(path)}), "utf-8")
+    texts = [one.text for one in verify([out], tasks)[0].of("fault")]
+    assert any("grounding" in text and text.endswith("by its reply") for text in texts), texts
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mrag_eval.platform import replaced, write_whole
+from mrag_eval.platform import RunFiles, check_output, replaced, write_whole
 
 KILLED = """
 import os, signal, sys
@@ -89,3 +89,10 @@ def test_a_file_is_on_disk_before_it_has_its_name_and_then_the_name(
     monkeypatch.setattr(Path, "replace", renamed)
     write_whole(tmp_path / "results.json", "{}\n")
     assert done == ["3 bytes", "name", "folder"]
+
+
+def test_a_folder_of_results_may_have_a_dot_in_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "out.v1.0"
+    check_output(folder, "--output_path")
+    assert not folder.exists()
+    assert RunFiles.below(folder, "m").folder == folder / "m"

@@ -482,6 +482,22 @@ def test_texts_without_a_licence_that_allows_it_stay_here(tmp_path: Path, benchm
     assert notes == ()
 
 
+def test_a_chat_is_json_and_a_row_is_correct_as_its_metric_says(tmp_path: Path) -> None:
+    """A measure of which less is better is right at 0; what it gave as JSON is not quoted again."""
+    run = write_run(tmp_path / "run", scores={"metrics": {"language_mix": cell(0.0)}})
+    for path in run.rglob("samples_*"):
+        lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        for line in lines:
+            turns = json.dumps([{"role": "user", "content": "Which town is it?"}])
+            line["arguments"]["gen_args_0"]["arg_0"] = [turns]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    _, rows, _ = eee(run, tmp_path, include_text=True)
+    assert json.loads(rows[0]["input"]["formatted"]) == [{"role": "user", "content": "Which town is it?"}]
+    mixed = [row["evaluation"] for row in rows if row["evaluation_result_id"].endswith(":language_mix")]
+    assert mixed
+    assert mixed == [{"score": 0.0, "is_correct": True}] * len(mixed)
+
+
 @pytest.mark.parametrize("form", sorted({*EXPORTS} - {"eee"}))
 def test_no_other_format_holds_any_text(run: Path, tmp_path: Path, form: str) -> None:
     written = export([run], form, options(tmp_path))

@@ -12,7 +12,21 @@ import pytest
 
 from mrag_eval.config import deep_merge
 from mrag_eval.platform import DataError, content_key, tasks_folder
-from mrag_eval.report import EXPORTS, Options, compare, comparison_text, export, render, verify, write_report
+from mrag_eval.report import (
+    EXPORTS,
+    GateRules,
+    Options,
+    compare,
+    comparison_text,
+    export,
+    finding_lines,
+    findings_of,
+    gate,
+    gate_lines,
+    render,
+    verify,
+    write_report,
+)
 from mrag_eval.report.tables._layouts import layout_tables
 from tests.report.rows import filling
 from tests.report.runs import row
@@ -32,6 +46,7 @@ class Thing(NamedTuple):
     came: Mapping[str, Any]
     words: str
     groups: Mapping[str, Any] = {}
+    arguments: Mapping[str, Any] = {}
 
 
 def corpus(passages: Mapping[str, int], source: str) -> dict[str, Any]:
@@ -54,6 +69,9 @@ THINGS: dict[str, Thing] = {
     ),
     "another prompt of judges": Thing(
         "xrag_multi_de", "xrag", {"setting": {"judge": {"prompt": "always_correct"}}}, {}, "judge.prompt"
+    ),
+    "a context of the model's arguments": Thing(
+        CORPUS, "mrag", {}, {}, "context.max_length", arguments={"max_length": 512}
     ),
     "a redefined group": Thing(
         CORPUS, "", {}, {}, "other tasks than those of the group as shipped", {"mkqa": [CORPUS]}
@@ -90,13 +108,15 @@ def write(folder: Path, thing: Thing, *, plain: bool = False) -> Path:
     rows = [row(i, match=float(i < ROWS // 2)) for i in range(ROWS)]
     lines = [json.dumps({"doc": {"id": one["row"]}, "rows": one, "filtered_resps": ["x"]}) + "\n" for one in rows]
     (folder / f"samples_{thing.task}_{stamp}.jsonl").write_text("".join(lines), "utf-8")
+    arguments = {} if plain else thing.arguments
+    config = {"task": thing.task, "scores": scores, "measurement": record, "metadata": {**arguments}}
     content = {
-        "configs": {thing.task: {"task": thing.task, "scores": scores, "measurement": record}},
+        "configs": {thing.task: config},
         "results": {name: {"match,none": 0.5} for name in (*groups, thing.task)},
         "group_subtasks": dict(groups),
         "model_name": "m",
         "date": 1_767_225_601.0,
-        "config": {"model": "hf", "model_args": "pretrained=m"},
+        "config": {"model": "hf", "model_args": {"pretrained": "m", **arguments}},
     }
     (folder / f"results_{stamp}.json").write_text(json.dumps(content), "utf-8")
     return folder
@@ -131,22 +151,41 @@ def page(folder: Path, plain: Path, tmp: Path) -> str:
     return (tmp / f"{folder.name}.html").read_text("utf-8")
 
 
+def page_of_one(folder: Path, _: Path, tmp: Path) -> str:
+    return page(folder, folder, tmp)
+
+
+def text_of_one(folder: Path, _: Path, __: Path) -> str:
+    return "\n".join(finding_lines(findings_of([folder])))
+
+
+def gated(folder: Path, plain: Path, _: Path) -> str:
+    (task,) = {path.name.split("_2026")[0].removeprefix("samples_") for path in folder.glob("samples_*")}
+    rules = GateRules.model_validate({"rules": [{"metric": "match", "task": task, "max_drop": 0.1}], "min_n": 10})
+    return "\n".join(gate_lines(gate([plain], [folder], rules), verbose=True))
+
+
 OUTPUTS: dict[str, Callable[[Path, Path, Path], str]] = {
     **{name: exported(name) for name in EXPORTS},
     "verify": verified,
     "compare": compared,
     "page": page,
+    "page of one run": page_of_one,
+    "text of one run": text_of_one,
+    "gate": gated,
 }
 # What an output says in other words, or not: pages and tables by task name no group; verify says of translators that
 # it cannot check them.
 SILENT = {("a redefined group", "page"), ("a redefined group", "compare"), ("a redefined group", "mteb"),
-          ("a redefined group", "verify"), ("a table as translator", "verify")}  # fmt: skip
-TOLD_APART = ("compare", "page")
+          ("a redefined group", "verify"), ("a table as translator", "verify"), ("a redefined group", "gate"),
+          ("a redefined group", "page of one run"), ("a redefined group", "text of one run")}  # fmt: skip
+TOLD_APART = ("compare", "gate", "page")
 # Where two runs are told apart by the names of the settings, not by what these say.
 BY_KEY = {
     **{(name, output): "index." for name in ("an index of 91 passages", "one file of a dump") for output in TOLD_APART},
-    ("a table as translator", "compare"): "translator.backend",
+    **{("a table as translator", output): "translator.backend" for output in ("compare", "gate")},
     ("a table as translator", "page"): "backend=table",
+    ("a table as translator", "page of one run"): "translator=table, not a model",
 }
 
 
@@ -160,7 +199,7 @@ def test_every_output_says_it_and_says_nothing_of_a_run_without(name: str, outpu
     if (name, output) not in SILENT:
         assert words in said, said[:3000]
     if output not in TOLD_APART:
-        assert thing.words not in OUTPUTS[output](plain, plain, tmp_path)
+        assert words not in OUTPUTS[output](plain, plain, tmp_path)
 
 
 @pytest.mark.parametrize("name", [name for name, thing in THINGS.items() if thing.layout])

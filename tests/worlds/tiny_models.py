@@ -20,8 +20,10 @@ def vocabulary(folder: Path) -> list[str]:
     return words
 
 
-def bert_folder(folder: Path, head: str = "BertForSequenceClassification", *, labels: int = 1, seed: int = 0) -> Path:
-    """Write a BERT of two layers with a head, as a plain transformers model with its tokenizer (64 tokens at most)."""
+def bert_folder(
+    folder: Path, head: str = "BertForSequenceClassification", *, labels: int = 1, seed: int = 0, longest: int = 64
+) -> Path:
+    """Write a BERT of two layers with a head, as a plain transformers model with its tokenizer."""
     import torch
     import transformers
 
@@ -33,12 +35,12 @@ def bert_folder(folder: Path, head: str = "BertForSequenceClassification", *, la
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=32,
-        max_position_embeddings=64,
+        max_position_embeddings=longest,
         num_labels=labels,
         # with weights of the usual size, nearly every pair gets the same score
         initializer_range=0.5,
     )
     getattr(transformers, head)(config).save_pretrained(folder)
-    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"), model_max_length=64)
+    tokenizer = transformers.BertTokenizerFast(vocab=str(folder / "vocab.txt"), model_max_length=longest)
     tokenizer.save_pretrained(folder)
     return folder

@@ -77,7 +77,9 @@ def _worst_of(failed: Sequence[Check], result: GateResult) -> str:
     among = languages or whole or failed
     first = min(CORRECT.index(one.metric) if one.metric in CORRECT else len(CORRECT) for one in among)
     metric = CORRECT[first] if first < len(CORRECT) else among[0].metric
-    check = max((one for one in among if one.metric == metric), key=_excess)
+    shown = (one for one in among if one.metric == metric)
+    # that which is the furthest beyond what is allowed
+    check = max(shown, key=lambda one: abs(one.difference or 0.0) - (one.limit or 0.0))
     allowed = f"{_points(check, check.baseline)} → {_points(check, check.candidate)}, {_allowed(check)}"
     if check.unscored:
         lost = round(((check.candidate or 0) - (check.baseline or 0)) * check.n)
@@ -112,11 +114,6 @@ def _counted(check: Check, worse: int, better: int, n: int) -> str:
     if check.metric in CORRECT:
         return f"lost {number_of(worse, 'right answer')} of {n:,} and won {better or 'none'}"
     return f"got worse in {worse:,} of {n:,} rows and better in {better or 'none'}"
-
-
-def _excess(check: Check) -> float:
-    """Return by how much a check is beyond what is allowed, in its metric's unit."""
-    return abs(check.difference or 0.0) - (check.limit or 0.0)
 
 
 def _place(check: Check) -> str:

@@ -54,7 +54,9 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     run = run if isinstance(run, Mapping) else {}
     _check_numbers(record, run, where)
     record = record.adding("subject", _subject(run, content))
-    beside = _beside(content["configs"][task], record.subject["model_args"])
+    # what bounds prompts is a setting, whether --metadata or --model_args says it
+    arguments = {key: value for key, value in record.subject["model_args"].items() if key not in CONTEXT_METADATA[1:]}
+    beside = _beside(content["configs"][task], arguments)
     record = record.adding("setting", {"context": found} if (found := beside(CONTEXT_METADATA)) else {})
     record = record.adding("subject", {"named": found} if (found := beside(NAMING_METADATA)) else {})
     seeds = {key: run[key] for key, default in _SEEDS.items() if run.get(key) not in (None, default)}

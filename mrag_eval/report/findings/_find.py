@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mrag_eval.config import SOURCES
+from mrag_eval.planning import deviations
 from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
 from mrag_eval.report.files._results import ResultFile, outcomes_text
@@ -19,6 +21,8 @@ from mrag_eval.report.findings._tests import LEAST, share_level
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 Runs = Sequence[tuple[Leaf, ResultFile]]
+# Deviations from the task as shipped that are told elsewhere, and that of every task which is not the package's.
+_TOLD = ("rows", "task", *SOURCES)
 
 
 def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]:
@@ -69,6 +73,14 @@ def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages)
         parts.append(f"{number_of(sum(lacking.values()), 'row')} of {whole:,} without a score ({said})")
     if outcomes := outcomes_text(leaf.result for leaf in leaves):
         parts.append(outcomes)
+    # the label of a task names a part of its corpus that was taken on purpose
+    results = [
+        (leaf.result, _TOLD if leaf.result.config.starter is None else (*_TOLD, "index.part")) for leaf in leaves
+    ]
+    apart = [one.text for own, told in results for one in deviations(own.measurement) if one.key not in told]
+    by = [own.model_of("translator") or "" for own, _ in results]
+    apart += [f"translator={name}, not a model" for name in by if name.startswith(("table", "file"))]
+    parts += [f"figures without these differences: {few(apart)}"] if apart else []
     failed = Counter(step for leaf in leaves for step, own in leaf.result.scores.failures.items() for _ in own)
     if failed and not lacking:
         parts.append(f"rows that failed ({', '.join(failed)})")

@@ -60,15 +60,9 @@ def judge_people(paths: Sequence[Path], answers: Path, **changes: Any) -> list[R
     for (task, row), answer in _answers(answers, samples).items():
         answered[task].append(_answered(samples[task][row], answer))
     return [
-        judge_answers(
-            files[task], found, files[task].with_name(f"people_{_plain(files[task].name)}"), of_people=True, **changes
-        )
-        for task, found in answered.items()
+        judge_answers(file, answered[task], file.with_name(f"people_{name}"), of_people=True, **changes)
+        for task, file, name in ((task, files[task], files[task].name.removeprefix("judged_")) for task in answered)
     ]
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("judged_")
 
 
 def _answers(path: Path, samples: Mapping[str, Mapping[str, Sample]]) -> dict[tuple[str, str], str]:

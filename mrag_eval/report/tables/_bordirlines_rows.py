@@ -67,18 +67,14 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     if not counted:
         return []
     rows: list[tuple[str, tuple[int, ...]]] = [
-        (named_language(lang), (len(territories.get(lang, ())), *_sizes(shown.get(lang, {}))))
-        for lang in {**territories, **shown}
+        (named_language(lang), (len(territories.get(lang, ())), len({*of.values()}), len({p for _, p in of}), len(of)))
+        for lang, of in ((lang, shown.get(lang, {})) for lang in {**territories, **shown})
     ]
     rows.sort(key=lambda row: (-row[1][0], row[0]))
     rows.append(("Totals", tuple(sum(numbers[i] for _, numbers in rows) for i in range(4))))
     note = f"this run counts the documents shown in: {', '.join(sorted(counted))}"
     told = (note, *lines)
     return [_row(label, [Cell(float(n)) for n in numbers], *told, runs=counted.values()) for label, numbers in rows]
-
-
-def _sizes(pairs: Mapping[tuple[str, str], str]) -> tuple[int, int, int]:
-    return len(set(pairs.values())), len({passage for _, passage in pairs}), len(pairs)
 
 
 # ------------------------------------------------------------------------------------------------------- citations

@@ -68,14 +68,10 @@ def _length(name: str) -> tuple[str, int, bool]:
     return control, max(int(word) for word in length.split() if word.isdigit()), length.startswith("over")
 
 
-def _evidence(name: str) -> tuple[bool, str]:
-    return name.startswith("aside"), name
-
-
 # Kind -> table of the parts of its controls, and their order.
 _PARTS = (
     ("language", "controls_by_length", "Texts recognised by length", _length),
-    ("support", "controls_by_evidence", "Support by the language of the passage", _evidence),
+    ("support", "controls_by_evidence", "Support by the language of the passage", lambda n: (n.startswith("aside"), n)),
 )
 
 

@@ -202,7 +202,7 @@ UNCHECKED = (
         ("rows.grounding",),
     ),
     Unchecked(
-        "which claims an answer makes, and the votes of judges on them: no judge is asked again",
+        "which claims an answer makes",
         lambda run: run.has("claims_panel"),
         ("rows.grounding",),
     ),

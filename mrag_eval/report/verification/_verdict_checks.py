@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import GROUNDED, JUDGES, is_named, verdict_metrics
-from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, verdict_rubric, votes_again
+from mrag_eval.config import GROUNDED, JUDGES, SUPPORT, is_named, verdict_metrics
+from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric, votes_again
 from mrag_eval.platform import ConfigError, DataError, to_json
 from mrag_eval.prompts import builtin_names
 from mrag_eval.report.files._results import LaterVerdicts, LeafResult, ResultFile
@@ -40,19 +40,22 @@ class VotesRead:
 
 def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> VotesRead:
     """Read the votes again from the judges' replies, in the cache here or in the samples; one that was cast has one."""
-    recorded = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
-    size = sum(len(votes) for both in recorded for votes in both)
+    of = [enumerate(one.record.grounding.claims if one.record.grounding is not None else ()) for one in samples]
+    claims = [to_json({f"{n}.votes.{seat}": v for n, one in every for seat, v in one.votes.items()}) for every in of]
+    votes = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
+    recorded = [(*both, own) for both, own in zip(votes, claims, strict=True)]
+    size = sum(len(votes) for every in recorded for votes in every)
     answers, passages = map(votes_of, samples), (sample.record.sufficiency_votes or {} for sample in samples)
     again = votes_again(here.judge, here.leaf.seats, found.rows, [*answers], [*passages]) if size else None
-    if again is None or any(judge_texts(here)):
+    if again is None or here.hashed or any(judge_texts(here)):
         return VotesRead(cast=size)
     differing = Differing(here.leaf.task, len(samples), "by its reply")
     compared = 0
-    for sample, both, *read in zip(samples, recorded, *again, strict=True):
-        for key, own, votes in zip(("votes", "sufficiency_votes"), both, read, strict=True):
-            compared += len(votes)
+    for sample, every, *found_again in zip(samples, recorded, *again, strict=True):
+        for key, own, read in zip(("votes", "sufficiency_votes", "grounding.claims"), every, found_again, strict=True):
+            compared += len(read)
             cast = [seat for seat, vote in own.items() if vote.get("verdict") is not None and not vote.get("reply")]
-            wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(votes)}
+            wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(read)}
             differing.compare(sample.record.row, {seat: own[seat] for seat in wanted}, wanted, key)
     return VotesRead(tuple(differing.findings()), compared, size)
 
@@ -60,12 +63,15 @@ def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Vot
 def judge_texts(here: TaskHere) -> Iterator[Remark]:
     """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else open."""
     leaf, block = here.leaf, here.judge
+    claims, support = block.claims_prompt or "", leaf.measurement.instrument.get(SUPPORT) or {}
     named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
         "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply, block.scale)),
         "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
         "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
+        "claims": (claims, lambda: support_rubric(claims)),
     }
-    for key, recorded in (leaf.config.block("texts")).items():
+    of_claims = {"claims": support["prompt"]} if claims and "prompt" in support else {}
+    for key, recorded in {**leaf.config.block("texts"), **of_claims}.items():
         if key not in named:
             continue
         name, rubric = named[key]
