@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mrag_eval.retrievers.build._settings import BuildSettings, RayEngine
     from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
     from mrag_eval.retrievers.chunking._token_counters import named_token_counter
-    from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
+    from mrag_eval.retrievers.corpora._corpus import Document, read_corpus, squad_paragraphs
     from mrag_eval.retrievers.corpora._editions import Edition
     from mrag_eval.retrievers.corpora._kilt import kilt_edition, read_kilt
     from mrag_eval.retrievers.corpora._selecting import choose

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.platform import DataError, HttpFault, beside, plain
+from mrag_eval.platform import DataError, HttpFault, beside, part_files, plain
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
@@ -20,6 +20,7 @@ from mrag_eval.systems import (
     holds,
     in_own_terms,
     lists_in,
+    rows_in,
     value_at,
 )
 
@@ -75,7 +76,7 @@ class Log:
         how = (named, tuple(kept), asked, at, join)
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
-            if not path.is_file():
+            if not path.exists() or not part_files(path, "queries"):
                 what = "a folder, not a file" if path.is_dir() else f"no such file{beside(path)}"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
             return cls(str(rows), path, *how)
@@ -114,7 +115,7 @@ class Log:
             return
         keys = ", ".join(map(str, self.columns.keys))[:200] or "none"
         first = next((row for _, row in self._raw() if UNREAD not in row), {})
-        nested = "" if self.at or self.asked else next(iter(lists_in(first)), "")
+        nested = "" if self.at or self.asked else next(iter(rows_in(first) or lists_in(first)), "")
         raise DataError(
             f"{self.name}: no column is the question; its columns: {keys}",
             f"name the place of the rows: --rows {nested}" if nested else _NEXT,
@@ -191,10 +192,12 @@ class Log:
         return [key for key in self.reading.unread(self.columns.keys) if key not in kept]
 
     def _raw(self) -> Iterator[tuple[str, Row]]:
-        from mrag_eval.datasets import log_rows
+        from mrag_eval.datasets import log_rows, questions_of
 
         if not isinstance(self.source, Path):
             rows: Iterator[tuple[str, Any]] = ((f"rows[{i}]", row) for i, row in enumerate(self.source))
+        elif self.source.is_dir():
+            rows = questions_of(self.source)
         else:
             rows = log_rows(self.source, self.name, at=self.at, tolerant=True)
         named = (*self.named.values(), *self.kept, self.join)
@@ -277,17 +280,3 @@ def _distinct(passages: Sequence[Any]) -> list[Any]:
     for passage in passages:
         known.setdefault(json.dumps([passage.get("id"), passage.get("text")]), passage)
     return list(known.values())
-
-
-def with_rankings(
-    rows: Iterator[tuple[str, dict[str, Any]]], run: Mapping[str, Sequence[Any]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows with the passages of a run by their ids, unless they have their own.
-
-    A run leaves out the questions for which nothing was found.
-    """
-    for where, row in rows:
-        if row.get("passages") is None:
-            listed = run.get(str(row["id"]), ())
-            row = {**row, "passages": [{"id": line.passage, "score": line.score} for line in listed]}
-        yield where, row

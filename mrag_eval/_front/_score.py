@@ -44,7 +44,7 @@ from mrag_eval.config import (
     validated,
 )
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Vote
-from mrag_eval.platform import ConfigError, Count, Natural, RunFiles, Wait, content_key, uncollected
+from mrag_eval.platform import ConfigError, Count, Natural, RunFiles, Wait, content_key, part_files, uncollected
 from mrag_eval.systems import hits_of, text_hash
 
 if TYPE_CHECKING:
@@ -94,9 +94,9 @@ def score(
     ``judge.grounded`` of a task; beside ``by: panel`` it may have ``panel``, ``repeats`` and ``tie``.
 
     Args:
-        rows: a JSON Lines, JSON, CSV or Parquet file, a DataFrame, or dictionaries: the log of a system, by the names
-            of docs/score.md, or your own benchmark's keys (``query``, ``lang``, ``answers``, ``choices``,
-            ``relevant_ids`` ...) with ``reply`` and ``passages``, best first. Of a log that was read, what was found.
+        rows: a JSON Lines, JSON, CSV or Parquet file, a run, a folder of BEIR or MTEB, a DataFrame or dictionaries: a
+            system's log, by the names of docs/score.md, or your own benchmark's keys (``query``, ``answers`` ...) with
+            ``reply`` and ``passages``, best first. Of a log that was read, what was found.
         metrics: names of metrics that need no judge and no translator, yours also as ``module:name``; by default all
             that the rows have what it takes for.
         answer: Where the answer is in the reply: plain, tag, line, choice or citation.
@@ -134,6 +134,7 @@ def score(
 
     if isinstance(rows, Survey):
         found = rows
+        found.corpus = found.corpus if corpus is None else corpus
     else:
         found = read_log(
             rows,
@@ -162,7 +163,7 @@ def score(
     form = str(prompt.answer)
     check_task_scores(names, list(found.docs.values()))
     if measures := relevance_measures(names):
-        marked = with_absent(list(found.docs.values()), _held(corpus, found), measures)
+        marked = with_absent(list(found.docs.values()), _held(found), measures)
         found.docs.update((doc.id, doc) for doc in marked)
     docs = list(found.docs.values())
     for line in unsupported((doc.query_lang for doc in docs if UNSURE_LANGUAGE not in doc.extra), names):
@@ -441,18 +442,18 @@ def _measured(lines: _Lines) -> Measurement:
     ).with_support({} if (by := lines.supported_by) is None else support_by(lines.names, by))
 
 
-def _held(corpus: Iterable[str] | str | Path | None, found: Survey) -> Held:
+def _held(found: Survey) -> Held:
     """Return the corpus that was searched, as far as it is known."""
     from mrag_eval.datasets import Held
     from mrag_eval.retrieval import held_by_index
     from mrag_eval.retrievers import load_index
 
-    if corpus is None:
+    if (corpus := found.corpus) is None:
         hits = (hit for rows in found.given() for row in rows for hit in row.passages or ())
         return Held.among("score: the rows' passages", hits, complete=False, also=", or pass corpus=, all of its ids")
     if isinstance(corpus, str | Path):
         path = Path(corpus)
-        if path.is_dir():
+        if not part_files(path, "corpus"):
             return held_by_index(load_index(path), list(found.docs.values()), str(corpus))
         return Held.among(f"score: {path}", _named_in(path))
     ids = dict.fromkeys(map(str, corpus))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block
-from mrag_eval._front._logs import UNREAD, Log, with_rankings
+from mrag_eval._front._logs import UNREAD, Log
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, RagDoc, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, uncollected
+from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, part_files, uncollected
 from mrag_eval.systems import LogReading, check_passages, hits_of, in_own_terms, text_hash, told_languages
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Survey:
         max_unread: how many there may be; None: a hundredth of all, and at least ten.
         relevant_from: the lowest grade of a relevant document.
         texts: what the corpus holds of the contexts that the log gives by their ids alone.
+        corpus: what the system searched.
     """
 
     log: Log
@@ -85,12 +86,17 @@ class Survey:
     max_unread: int | None = None
     relevant_from: int = 1
     texts: dict[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    corpus: Iterable[str] | str | Path | None = field(default=None, repr=False)
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield place and content of each row, with its id."""
         rows = self.log.rows()
         numbered = ((where, {**row, "id": n} if row.get("id") is None else row) for n, (where, row) in enumerate(rows))
-        for where, row in with_rankings(numbered, self.run) if self.run else numbered:
+        for where, row in numbered:
+            if self.run and row.get("passages") is None:
+                # a run leaves out the questions for which nothing was found
+                listed = self.run.get(str(row["id"]), ())
+                row = {**row, "passages": [{"id": line.passage, "score": line.score} for line in listed]}
             if self.texts and row.get("passages"):
                 row["passages"] = [{**self.texts.get(str(one.get("id")), {}), **one} for one in row["passages"]]
             yield where, row
@@ -162,15 +168,22 @@ def read_log(
         ConfigError: for wrong columns, and for an unknown benchmark or language.
     """
     from mrag_eval.datasets import read_judgements
-    from mrag_eval.retrieval import read_run
+    from mrag_eval.retrieval import is_run, read_run
 
-    log = Log.of(rows, columns, breakdowns, asked=asked, at=at, join=join)
+    if isinstance(rows, str | Path) and is_run(rows):
+        # a ranking of questions that its judgements name
+        log, run = replace(Log.of([{"id": name} for name in read_run(rows).lists]), name=str(rows)), rows
+    else:
+        log = Log.of(rows, columns, breakdowns, asked=asked, at=at, join=join)
     language = None if lang is None else normalize_language(lang)
     found = Survey(log, language, breakdowns=tuple(breakdowns), max_unread=0 if asked else max_unread)
+    is_folder = isinstance(log.source, Path) and log.source.is_dir() and part_files(log.source, "corpus")
+    found.corpus = corpus = log.name if corpus is None and is_folder else corpus
     if benchmark is not None:
         _join(found, benchmark)
     elif not (
-        {"contexts", "context_ids"} & log.reading.paths.keys() and (qrels or "relevant_ids" in log.reading.paths)
+        (run or {"contexts", "context_ids"} & log.reading.paths.keys())
+        and (qrels or "relevant_ids" in log.reading.paths)
     ):
         # rankings are measured by ids alone
         log.check_question()
@@ -208,7 +221,7 @@ def read_log(
 
 def _texts_of(ids: Collection[str], corpus: Path) -> dict[str, Mapping[str, Any]]:
     """Return what an index, or a file of passages, holds under these ids."""
-    if not ids or not corpus.is_dir():
+    if not ids or part_files(corpus, "corpus"):
         return {str(item["id"]): item for _, item in passages_in(corpus) if str(item["id"]) in ids} if ids else {}
     from mrag_eval.retrievers import load_index
 
@@ -222,13 +235,13 @@ _OF_ANY = LogReading({"contexts": ("passages",)}, named={"contexts": "passages"}
 
 
 def passages_in(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the passages of a file, each with its place, in the terms of any shape's contexts.
+    """Yield the passages of a file or a folder, each with its place, in the terms of any shape's contexts.
 
     Raises DataError naming the line of one without an id.
     """
     from mrag_eval.datasets import log_rows
 
-    for where, row in log_rows(path, str(path)):
+    for where, row in (row for file in part_files(path, "corpus") for row in log_rows(file, str(file), documents=True)):
         held = [item for item in in_own_terms({"passages": [row]}, _OF_ANY, where)["passages"] if "id" in item]
         if not held:
             raise DataError(f"{where}: it has no id", 'e.g. {"id": "p1", "doc_id": "d1", "lang": "en", "text": "..."}')
@@ -323,7 +336,7 @@ def _doc(found: Survey, name: str, row: Mapping[str, Any], where: str, told: tup
         raise DataError(f"{where}: 'lang': {error.message}", error.next_step) from None
     if doc is None:
         is_ranked = row.get("passages") is not None or bool(found.run)
-        bare = question.get("query") is None and is_ranked and (bool(row.get("relevant_ids")) or name in found.qrels)
+        bare = question.get("query") is None and is_ranked and bool(row.get("relevant_ids") or found.qrels)
         if bare:
             # rankings are measured by ids alone
             question |= {"query": "?", "lang": question.get("lang") or found.lang or "en"}
@@ -439,9 +452,10 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
     ranked = relevance_measures(names)
     if len(ranked) < len(names) and not found.counts["answer"]:
         raise DataError(f"{found.first}: 'reply' is missing", f"metrics {', '.join(names)} need it")
-    if ranked and found.counts["contexts given"] < len(found.docs):
-        where = next(where for where, row in found.rows() if row.get("passages") is None)
-        key = found.log.mapping.get("contexts", "passages")
+    if ranked and found.counts["contexts given"] < len(found.docs) - len(found.unread):
+        read = ((where, row) for where, row in found.rows() if str(row["id"]) not in found.unread)
+        where = next(where for where, row in read if row.get("passages") is None)
+        key = found.log.mapping.get("contexts") or found.log.mapping.get("context_ids", "passages")
         raise DataError(f"{where}: '{key}' is missing", f"metrics {', '.join(ranked)} need it; [] is an empty list")
     return names
 

@@ -48,8 +48,8 @@ def build(
     Progress is shown on a terminal, and otherwise written to standard error every half minute.
 
     Args:
-        source (DOCUMENTS): A .jsonl, .jsonl.gz or .parquet file; a folder of such files, or of .txt or .md files; or
-            hub:NAME.
+        source (DOCUMENTS): A .jsonl, .jsonl.gz or .parquet file, or SQuAD's .json; a folder of BEIR or MTEB, of such
+            files, or of .txt or .md files; or hub:NAME.
         path (INDEX): The folder to make; with --add, the index to add to.
         add: Add the documents to the index at INDEX, with its own settings.
         size: Words or tokens of a passage, for the chunkers words, sentences and llamaindex.

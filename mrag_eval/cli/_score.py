@@ -44,7 +44,7 @@ def score(
     gate, verify, judge and export read the results as those of a run.
 
     Args:
-        log (LOG): A JSON Lines, JSON, CSV or Parquet file of rows.
+        log (LOG): A JSON Lines, JSON, CSV or Parquet file of rows, a run, or a folder of BEIR or MTEB.
         output (--output_path --output-path --output -o): Folder for results and samples.
         dry_run: Print what is recognised and what can be scored, and score nothing.
         metrics: Metrics, separated by commas, yours as MODULE:NAME. The default is all that the rows have what it takes
@@ -132,8 +132,8 @@ def strategies(
     What cannot run here is named with its reason. After an interruption, give the same command again.
 
     Args:
-        questions (QUESTIONS): A JSON Lines, JSON, CSV or Parquet file of questions.
-        documents (DOCUMENTS): A folder of texts, or JSON Lines with id, lang and text.
+        questions (QUESTIONS): A JSON Lines, JSON, CSV or Parquet file of questions, or a folder of BEIR or MTEB.
+        documents (DOCUMENTS): A folder of texts, of BEIR or of MTEB; JSON Lines with id, lang and text, or SQuAD's JSON.
         output (-o): The folder to write to. A folder from an earlier call is continued.
         vary (KEY=VALUE,...): Values of a key of the retrieval block to try, the default's first: mode=all,balanced or
             k=3,5. May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.

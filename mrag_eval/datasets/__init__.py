@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         sha256_file,
     )
     from mrag_eval.datasets._identity import PublishedPart, PublishedRows, identity_of, read_locally
-    from mrag_eval.datasets._jsonl import QUESTION_KEYS, as_question, read_passages
+    from mrag_eval.datasets._jsonl import QUESTION_KEYS, as_question, questions_of, read_passages
     from mrag_eval.datasets._log_files import log_rows, read_lines, read_table
     from mrag_eval.datasets._published import Published
     from mrag_eval.datasets._registry import (

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mrag_eval.platform import (
+    CUT_OFF,
     DataError,
     beside,
     check_unique,
     decode,
+    filled_lines,
     json_from,
     json_line,
     lines_of,
@@ -72,7 +74,7 @@ def read_bytes(path: Path) -> bytes:
         with open_bytes(path) as handle:
             return whole(handle, path)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+        raise DataError(f"{path}: cannot be read ({error})", CUT_OFF) from None
 
 
 def read_json(path: Path) -> tuple[Any, str]:
@@ -93,58 +95,40 @@ def _read_json(path: Path, _mtime_ns: int, _size: int) -> tuple[Any, str]:
     return json_from(decode(raw, str(path)), str(path)), hashlib.sha256(raw).hexdigest()
 
 
-def iter_jsonl(path: Path, read: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def iter_jsonl(
+    path: Path, read: Collection[str] | None = None, *, nan: bool = False, tolerant: bool = False
+) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, record) of a JSON Lines file, streamed; blank lines are skipped.
 
-    Only keys that are ``read`` must come once, by default all.
+    Only keys that are ``read`` must come once, by default all. With ``nan``, ``NaN`` is a missing value; if
+    ``tolerant``, the DataError of a line that is no record is yielded in its place.
     """
-    for number, record in iter_lines(path, read=read):
-        if isinstance(record, DataError):
-            raise record
-        yield number, record
-
-
-def iter_lines(
-    path: Path, *, nan: bool = False, read: Collection[str] | None = None
-) -> Iterator[tuple[int, dict[str, Any] | DataError]]:
-    """Yield the same, and the error of a line that is no record; with ``nan``, ``NaN`` is a missing value."""
-    try:
-        with open_bytes(path) as handle:
-            for number, raw in enumerate(lines_of(handle, path), start=1):
-                if not raw.strip():
-                    continue
-                where = f"{path}, line {number}"
-                try:
-                    yield number, json_line(raw, where, lax="NaN" if nan else "", read=read)
-                except DataError as error:
-                    yield number, error
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+    for number, raw in filled_lines(open_bytes(path), path):
+        try:
+            yield number, json_line(raw, f"{path}, line {number}", lax="NaN" if nan else "", read=read)
+        except DataError as error:
+            if not tolerant:
+                raise
+            yield number, error
 
 
 def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file's (decompressed) content, streamed."""
     digest = hashlib.sha256()
-    with readable(path, "the file may be cut short: copy it again"), open_bytes(path) as handle:
+    with readable(path, CUT_OFF), open_bytes(path) as handle:
         while block := handle.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
 
 
-def iter_csv(path: Path, columns: Sequence[str], delimiter: str = ",") -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield (row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are
-    allowed.
+def iter_csv(
+    path: Path, columns: Iterable[str], delimiter: str | None = ",", *, tolerant: bool = False
+) -> Iterator[tuple[int, Any]]:
+    """Yield (row number from 1, record) of a CSV file with a header, streamed; columns beyond ``columns`` are allowed.
+
+    Without a ``delimiter``, the head tells it. If ``tolerant``, the DataError of a row with other columns is yielded in
+    its place.
     """
-    for number, row in iter_table(path, columns, delimiter):
-        if isinstance(row, DataError):
-            raise row
-        yield number, row
-
-
-def iter_table(
-    path: Path, columns: Iterable[str], delimiter: str | None
-) -> Iterator[tuple[int, dict[str, str] | DataError]]:
-    """Yield the same, and the error of a row with other columns; without a ``delimiter``, the head tells it."""
     # one prompt may exceed csv's default limit of 128 KiB per cell
     csv.field_size_limit(LONGEST_CELL)
     try:
@@ -162,15 +146,21 @@ def iter_table(
             check_unique(reader.fieldnames or (), columns, path)
             reader.fieldnames = told_apart(reader.fieldnames or ())
             for number, row in enumerate(reader, start=1):
-                if None in row or None in row.values():
-                    yield number, DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected")
-                else:
+                if not (None in row or None in row.values()):
                     yield number, row
+                    continue
+                wrong = DataError(f"{path}, row {number}: {len(reader.fieldnames or ())} columns expected", _ROW)
+                if not tolerant:
+                    raise wrong
+                yield number, wrong
     except UnicodeDecodeError:
         decode(read_bytes(path), str(path))
         raise
     except (OSError, EOFError, zlib.error, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read ({error})", "the file may be cut short: copy it again") from None
+        raise DataError(f"{path}: cannot be read ({error})", CUT_OFF) from None
+
+
+_ROW = "correct that row, or leave it out; a cell with a separator is in quotes"
 
 
 @contextmanager
@@ -183,27 +173,26 @@ def parquet(path: Path) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})",
-            "the file may be cut short: copy it again",
-        ) from None
+        raise DataError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})", CUT_OFF) from None
 
 
 def read_squad(path: Path) -> tuple[list[dict[str, Any]], str]:
     """Return the questions of a file of SQuAD v1.1, in the form of the hub's rows, and its SHA-256."""
+    from mrag_eval.retrievers import squad_paragraphs
+
     value, digest = read_json(path)
     try:
         rows = [
             {
                 "id": question["id"],
-                "title": article.get("title", ""),
-                "context": paragraph["context"],
+                "title": record["title"],
+                "context": record["text"],
+                "paragraph": record["id"],
                 "question": question["question"],
                 "answers": {"text": [answer["text"] for answer in question["answers"]]},
             }
-            for article in value["data"]
-            for paragraph in article["paragraphs"]
-            for question in paragraph["qas"]
+            for _, record, questions in squad_paragraphs(value, str(path))
+            for question in questions
         ]
     except (KeyError, TypeError) as error:
         raise DataError(f"{path}: not SQuAD v1.1 JSON (missing {error})") from None
@@ -242,13 +231,11 @@ def hub_dataset(
     A failure becomes a DataError with the offline alternative; ``key`` is the setting for a local copy.
     """
     where = f"{repo}" + (f", config {config}" if config else "") + f", split {split}"
-    try:
+    with _fetching(benchmark, f"the Hugging Face hub did not give {where}", key):
         # progress bars and warnings of ``datasets`` are the caller's to configure
         from datasets import load_dataset
 
         dataset = load_dataset(repo, config, split=split, revision=revision)
-    except Exception as error:
-        raise hub_error(benchmark, where, error, key) from error
     for name in columns:
         if name not in dataset.column_names:
             raise DataError(
@@ -259,27 +246,18 @@ def hub_dataset(
 
 def hub_file(benchmark: str, repo: str, filename: str, revision: str | None) -> Path:
     """Return a file of a hub dataset repository, downloaded once into the hub's own cache."""
-    try:
+    with _fetching(benchmark, f"the Hugging Face hub did not give {repo}, file {filename}"):
         from huggingface_hub import hf_hub_download
 
         return Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
-    except Exception as error:
-        raise hub_error(benchmark, f"{repo}, file {filename}", error) from error
 
 
 def web_file(benchmark: str, url: str, key: str = "data.path") -> Path:
     """Return a file of a benchmark's own site, downloaded once into the cache of ``datasets`` and decompressed."""
-    try:
+    with _fetching(benchmark, f"{url} could not be downloaded", key):
         from datasets import DownloadManager
 
         return Path(DownloadManager().download_and_extract(url))
-    except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise DataError(
-            f"{benchmark}: {url} could not be downloaded ({type(error).__name__}"
-            + (f": {reason[0][:200]})" if reason else ")"),
-            f"go online (unset HF_HUB_OFFLINE), or download it yourself: --metadata {key}=PATH",
-        ) from error
 
 
 def commit_of(read: Any) -> str | None:
@@ -305,22 +283,23 @@ def is_script_refusal(error: DataError) -> bool:
 
 def hub_folder(benchmark: str, repo: str, patterns: Sequence[str], revision: str | None) -> Path:
     """Return the folder with the matching files of a hub dataset repository, in the hub's own cache."""
-    try:
+    with _fetching(benchmark, f"the Hugging Face hub did not give {repo}, files {', '.join(patterns)}"):
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)))
+
+
+@contextmanager
+def _fetching(benchmark: str, what: str, key: str = "data.path") -> Iterator[None]:
+    """Raise DataError if the block fails; ``what`` says at what, and ``key`` is the setting of a local copy."""
+    try:
+        yield
     except Exception as error:
-        raise hub_error(benchmark, f"{repo}, files {', '.join(patterns)}", error) from error
-
-
-def hub_error(benchmark: str, what: str, error: Exception, key: str = "data.path") -> DataError:
-    """Return the DataError for a dataset that the hub did not deliver."""
-    reason = str(error).strip().splitlines()
-    return DataError(
-        f"{benchmark}: the Hugging Face hub did not give {what} ({type(error).__name__}"
-        + (f": {reason[0][:200]})" if reason else ")"),
-        f"go online (unset HF_HUB_OFFLINE), or use a local copy of the files: --metadata {key}=PATH",
-    )
+        reason = str(error).strip().splitlines()
+        raise DataError(
+            f"{benchmark}: {what} ({type(error).__name__}" + (f": {reason[0][:200]})" if reason else ")"),
+            f"go online (unset HF_HUB_OFFLINE), or use a local copy of the files: --metadata {key}=PATH",
+        ) from error
 
 
 def unique_ids(ids: Sequence[str]) -> tuple[list[str], int]:

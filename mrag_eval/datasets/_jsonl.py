@@ -19,8 +19,9 @@ by the versions of one document in several languages). Its text is searched and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,9 @@ from mrag_eval.datasets._content import parts_by
 from mrag_eval.datasets._declaration import Declaration
 from mrag_eval.datasets._files import iter_jsonl, read_squad, require_columns, require_path, require_text, sha256_file
 from mrag_eval.datasets._origin import Origin
-from mrag_eval.datasets._relevant import Held, refuse_absent, with_grades
+from mrag_eval.datasets._relevant import Held, read_judgements, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
-from mrag_eval.platform import ConfigError, DataError, close_match, number_of, suggesting, text_at
+from mrag_eval.platform import ConfigError, DataError, close_match, number_of, part_files, suggesting, text_at
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -69,7 +70,8 @@ _ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answ
 class JsonlBlock(DataBlock):
     """``path`` is the file of questions, ``corpus`` that of documents; ``language`` filters the questions.
 
-    It is also the language of questions and documents that name none, as those of BEIR and SQuAD do.
+    It is also the language of questions and documents that name none, as those of BEIR and SQuAD do. A folder as BEIR
+    and MTEB have it is both: the questions that are judged in ``split``, with grades, and the corpus.
     """
 
     corpus: AbsolutePath | None = None
@@ -86,7 +88,7 @@ def load(block: JsonlBlock) -> Benchmark:
     language = None if block.language is None else normalize_language(block.language)
     seen: dict[str, str] = {}
     docs = []
-    for where, row in _questions(path, block.language):
+    for where, row in _questions(path, block):
         doc = as_question(row, where)
         if doc.id in seen:
             raise DataError(f"{where}: id '{doc.id}' was used before, on {seen[doc.id].rpartition(', ')[2]}")
@@ -100,11 +102,12 @@ def load(block: JsonlBlock) -> Benchmark:
     settings: dict[str, Any] = {}
     beside: dict[str, Any] = {}
     corpus, parallel = None, []
-    if block.corpus is not None:
-        corpus_file = _file(block.corpus, "corpus")
+    own = block.corpus is None and path.is_dir() and part_files(path, "corpus")
+    if own or block.corpus is not None:
+        corpus_file = _file(block.corpus or path, "corpus")
         corpus, versions = _corpus(corpus_file, block.language)
         parallel = parallel_texts(versions)
-        beside["corpus"] = {"path": str(corpus_file), "sha256": sha256_file(corpus_file)}
+        beside["corpus"] = _place(corpus_file, "corpus")
         spoken = number_of(len({passage.lang for passage in corpus}), "language")
         notes.append(f"{number_of(len(corpus), 'document')} in {spoken}")
         refuse_absent(docs, Held.among("the corpus", corpus), str(path))
@@ -117,7 +120,7 @@ def load(block: JsonlBlock) -> Benchmark:
             "data (benchmark 'jsonl'): imbalance requires documents, but 'corpus' is missing",
             "data.corpus names the file of documents",
         )
-    origin = Origin({"path": str(path), "sha256": sha256_file(path)}, settings, parts, beside=beside)
+    origin = Origin(_place(path, "queries", "qrels"), settings, parts, beside=beside)
     return Benchmark("jsonl", docs, corpus, tuple(notes), origin, parallel=parallel)
 
 
@@ -141,9 +144,27 @@ def _misspelt(key: str) -> str:
 
 def _file(path: Path, key: str) -> Path:
     require_path(path, "jsonl")
-    if not path.is_file():
-        raise DataError(f"jsonl: data.{key}={path} is a folder, a JSON Lines file is expected")
+    part = "queries" if key == "path" else "corpus"
+    if not part_files(path, part):
+        raise DataError(f"jsonl: data.{key}={path} is a folder without {part}.jsonl", "name a JSON Lines file")
     return path
+
+
+def _place(path: Path, *parts: str) -> dict[str, str]:
+    digests = [sha256_file(file) for part in parts for file in part_files(path, part)]
+    whole = sha256("".join(digests).encode()).hexdigest() if path.is_dir() else digests[0]
+    return {"path": str(path), "sha256": whole}
+
+
+def _rows(path: Path, part: str, keys: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a file, or of a part of a folder, each with its place."""
+    for file in part_files(path, part):
+        if file.name.endswith((".parquet", ".json", ".json.gz")):
+            from mrag_eval.datasets._log_files import log_rows
+
+            yield from log_rows(file, str(file), documents=part == "corpus")
+        else:
+            yield from ((f"{file}, line {number}", row) for number, row in iter_jsonl(file, keys))
 
 
 def _question(row: Mapping[str, Any], where: str) -> RagDoc:
@@ -214,16 +235,32 @@ def _given(row: Mapping[str, Any], where: str) -> list[GivenPassage]:
     return passages
 
 
-def _questions(path: Path, language: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the questions of a file, each with its place: JSON Lines of ours or of BEIR, or SQuAD's JSON."""
+def _questions(path: Path, block: JsonlBlock) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the questions of a file or a folder, each with its place: ours, BEIR's and MTEB's, or SQuAD's JSON.
+
+    Those of SQuAD have their paragraph as relevant if their file is the corpus too.
+    """
     if path.name.endswith((".json", ".json.gz")):
         rows, _ = read_squad(path)
         for number, row in enumerate(rows, 1):
             named = {"id": row["id"], "query": row["question"], "answers": row["answers"]["text"]}
-            yield f"{path}, question {number}", _in_our_keys(named, {}, language)
+            named |= {"relevant_ids": [row["paragraph"]]} if block.corpus == path else {}
+            yield f"{path}, question {number}", _in_our_keys(named, {}, block.language)
         return
-    for number, row in iter_jsonl(path):
-        yield f"{path}, line {number}", _in_our_keys(row, {"id": ("_id", "qid"), "query": ("text",)}, language)
+    for where, row in questions_of(path, block.split) if path.is_dir() else _rows(path, "queries"):
+        yield where, _in_our_keys(row, _ASKED, block.language)
+
+
+_ASKED = {"id": ("_id", "qid", "query_id", "query-id"), "query": ("text",)}
+
+
+def questions_of(folder: Path, split: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the questions of a folder as BEIR and MTEB have it that are judged in a split, with their grades."""
+    judged = read_judgements(folder, split)
+    for where, row in _rows(folder, "queries"):
+        asked = _in_our_keys(row, _ASKED, None)
+        if (grades := judged.get(str(asked.get("id")))) is not None:
+            yield where, {**asked, "relevant_ids": grades}
 
 
 def _in_our_keys(row: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], language: str | None) -> dict[str, Any]:
@@ -240,16 +277,15 @@ def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], lis
     """Return the passages and, aligned with them, the document that each is a version of."""
     passages: list[Passage] = []
     versions: list[Version] = []
-    seen: dict[str, int] = {}
-    for number, record in iter_jsonl(path, DOCUMENT_KEYS):
-        where = f"{path}, line {number}"
+    seen: dict[str, str] = {}
+    for where, record in _rows(path, "corpus", DOCUMENT_KEYS):
         row = _in_our_keys(record, {"id": ("_id", "docid")}, language)
         _check_characters(row, where)
         require_columns(row, ("id", "lang", "text"), where)
         name = _id(row["id"], where)
         if name in seen:
-            raise DataError(f"{where}: id '{name}' was used before, on line {seen[name]}")
-        seen[name] = number
+            raise DataError(f"{where}: id '{name}' was used before, on {seen[name].rpartition(', ')[2]}")
+        seen[name] = where
         title, text = text_at(row, "title", where), require_text(row["text"], where, "text")
         passages.append(
             Passage(

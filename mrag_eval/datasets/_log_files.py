@@ -6,40 +6,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.datasets._files import iter_csv, iter_jsonl, iter_lines, iter_table, parquet, read_bytes
+from mrag_eval.datasets._files import iter_csv, iter_jsonl, parquet, read_bytes
 from mrag_eval.platform import AS_JSON, DataError, Twice, check_keys, decode, json_from, plain, suggesting, told_apart
-from mrag_eval.systems import lists_in, reading_of, value_at
+from mrag_eval.systems import is_row, lists_in, rows_in, value_at
 
 # Rows of a Parquet file that are in memory together.
 _BATCH = 256
 
 
-def log_rows(path: Path, name: str, *, at: str = "", tolerant: bool = False) -> Iterator[tuple[str, Any]]:
+def log_rows(
+    path: Path, name: str, *, at: str = "", tolerant: bool = False, documents: bool = False
+) -> Iterator[tuple[str, Any]]:
     """Yield the rows of a log, each with its place (``name, line 3``): JSON Lines, JSON, CSV, TSV or Parquet.
 
     ``at`` is the path of the rows in a JSON file, or in each line or row of another. A missing value is None, however
     the format writes it. Raises DataError, naming the line, for what cannot be read; with ``tolerant`` the error of a
-    line is yielded in its place.
+    line is yielded in its place. Of a file in the shape of SQuAD, rows are its questions or, if asked for, its
+    ``documents``.
     """
     ending = path.name.removesuffix(".gz").rpartition(".")[2].lower()
     rows: Iterator[tuple[str, Any]]
     if ending in ("csv", "tsv"):
-        table = iter_table(path, (), "\t" if ending == "tsv" else None)
+        table = iter_csv(path, (), "\t" if ending == "tsv" else None, tolerant=tolerant)
         rows = ((f"{name}, row {number}", _filled(row, _NO_VALUE)) for number, row in table)
     elif ending in ("parquet", "pq"):
         rows = _of_parquet(path, name)
-    elif ending == "json" and (found := _of_json(path, name, at)) is not None:
+    elif ending == "json" and (found := _of_json(path, name, at, documents)) is not None:
         rows, at = found, ""
     else:
-        rows = ((f"{name}, line {number}", row) for number, row in iter_lines(path, nan=True, read=()))
+        rows = ((f"{name}, line {number}", row) for number, row in iter_jsonl(path, (), nan=True, tolerant=tolerant))
     for where, row in rows:
-        if isinstance(row, DataError):
-            row.next_step = row.next_step or "correct that row, or leave it out; a cell with a separator is in quotes"
-            if not tolerant:
-                raise row
-            yield where, row
-            continue
-        listed = [row] if not at else _at(row, at)
+        listed = [row] if not at or isinstance(row, DataError) else _at(row, at)
         yield from ((f"{where}, entry {number}" if at else where, one) for number, one in enumerate(listed, 1))
 
 
@@ -61,7 +58,7 @@ def _at(value: Any, path: str) -> list[Any]:
     return [] if found is None else [found]
 
 
-def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None:
+def _of_json(path: Path, name: str, at: str, documents: bool) -> Iterator[tuple[str, Any]] | None:
     """Return the rows of a JSON file: an array, an object that holds one, or columns; None for JSON Lines."""
     text = decode(read_bytes(path), name)
     try:
@@ -78,14 +75,14 @@ def _of_json(path: Path, name: str, at: str) -> Iterator[tuple[str, Any]] | None
                 f"{name}: there is nothing at '{at}'; its lists of rows: {places}", f"--rows {places.partition(',')[0]}"
             )
     else:
-        rows = _rows_in(value)
+        rows = _rows_in(value, name, documents)
     if isinstance(value, Twice) and rows != [value] and not any(isinstance(row, Twice) for row in rows):
         # in what rows are made of
         check_keys(value, value.twice, name)
     return ((f"{name}, entry {number}", row) for number, row in enumerate(rows, 1))
 
 
-def _rows_in(value: Any) -> list[Any]:
+def _rows_in(value: Any, name: str, documents: bool) -> list[Any]:
     """Return the rows that a value holds: its items, its longest list, its only one further down, or its columns."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, list) else [value]
@@ -93,39 +90,26 @@ def _rows_in(value: Any) -> list[Any]:
     apart = len(columns) == len(value) > 1 and len({len(found) for found in columns}) == 1
     if apart and not any(isinstance(item, Mapping) for found in columns for item in found):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
-    if _is_row(value):
+    if is_row(value):
         return [value]
-    if (asked := _of_squad(value)) is not None:
-        return asked
-    lists = {key: found for key, found in value.items() if isinstance(found, list)}
-    if lists and all(isinstance(row, Mapping) for found in lists.values() for row in found):
-        return max(lists.values(), key=len)
-    nested = [rows for rows in lists_in(value).values() if _is_row(rows[0])]
-    return nested[0] if len(nested) == 1 else [value]
-
-
-def _of_squad(value: Mapping[str, Any]) -> list[Any] | None:
-    """Return the questions of a file in the shape of SQuAD, each with its paragraph; None for another."""
     articles = value.get("data")
-    if not isinstance(articles, list) or not all(isinstance(one, Mapping) and "paragraphs" in one for one in articles):
-        return None
-    return [
-        {**question, "title": article.get("title", ""), "contexts": [paragraph["context"]]}
-        for article in articles
-        for paragraph in article["paragraphs"]
-        for question in paragraph["qas"]
-    ]
+    if isinstance(articles, list) and all(isinstance(one, Mapping) and "paragraphs" in one for one in articles):
+        from mrag_eval.retrievers import squad_paragraphs
 
-
-def _is_row(value: Any) -> bool:
-    """Return whether a value has a question, and something else that is scored."""
-    try:
-        found = reading_of([value]).paths.keys()
-    except DataError:
-        return True
-    return bool(found & {"question", "turns"}) and bool(
-        found & {"answer", "reference", "contexts", "context_ids", "relevant_ids"}
-    )
+        parts = [(record, asked) for _, record, asked in squad_paragraphs(value, name)]
+        if documents:
+            return [record for record, _ in parts]
+        return [
+            {**one, "title": record["title"], "contexts": [record["text"]]} for record, asked in parts for one in asked
+        ]
+    if nested := rows_in(value):
+        if len(nested) > 1:
+            what = f"{name}: it has several lists of rows: {', '.join(nested)}"
+            raise DataError(what, "say which: " + "   or   ".join(f"--rows {path}" for path in nested))
+        return next(iter(nested.values()))
+    lists = {key: found for key, found in value.items() if isinstance(found, list)}
+    is_list = lists and all(isinstance(row, Mapping) for found in lists.values() for row in found)
+    return max(lists.values(), key=len) if is_list else [value]
 
 
 def _of_parquet(path: Path, name: str) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
 from mrag_eval.datasets._files import read_bytes
-from mrag_eval.platform import DataError, beside, check_keys, check_unique, decode, json_from
+from mrag_eval.platform import DataError, beside, check_keys, check_unique, decode, json_from, part_files
 from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -119,22 +119,34 @@ _JUDGED = {
 _ONE_GRADE = "a line has query, iteration, document and grade (TREC), or query, document and grade (BEIR)"
 
 
-def read_judgements(path: str | Path) -> dict[str, dict[str, int]]:
-    """Return query id -> document id -> grade, of any file of judgements.
+def read_judgements(path: str | Path, split: str | None = None) -> dict[str, dict[str, int]]:
+    """Return query id -> document id -> grade, of any file of judgements, or of a folder as BEIR and MTEB have it.
 
     Lines of four columns are TREC's (query, iteration, document, grade), those of three BEIR's (query-id, corpus-id,
     score), with or without their head, apart by white space, tabs or commas. JSON is query -> document -> grade, as
-    BERGEN and evaluation packages write it; JSON Lines and Parquet have a row for each pair, as MTEB's do. Raises
-    DataError naming the line, also for two grades of one pair.
+    BERGEN and evaluation packages write it; JSON Lines and Parquet have a row for each pair, as MTEB's do. Of a folder
+    a ``split`` is read: the only one, or ``test``. Raises DataError naming the line, also for two grades of one pair.
     """
     file = Path(path).expanduser()
-    if not file.is_file():
+    if not file.exists():
         raise DataError(f"{path}: no such file{beside(file)}", "name a file of judgements: --qrels FILE")
-    ending = file.name.removesuffix(".gz").rpartition(".")[2].lower()
     found: dict[str, dict[str, int]] = {}
-    for where, query, document, grade in _of_rows(file) if ending in ("jsonl", "parquet") else _of_text(file):
-        add_grade(found.setdefault(query, {}), document, grade, f"{where}, query '{query}'")
+    for part in _of_split(file, split):
+        ending = part.name.removesuffix(".gz").rpartition(".")[2].lower()
+        for where, query, document, grade in _of_rows(part) if ending in ("jsonl", "parquet") else _of_text(part):
+            add_grade(found.setdefault(query, {}), document, grade, f"{where}, query '{query}'")
     return found
+
+
+def _of_split(folder: Path, split: str | None) -> list[Path]:
+    splits: dict[str, list[Path]] = defaultdict(list)
+    for file in part_files(folder, "qrels"):
+        splits[file.name.partition(".")[0].partition("-")[0]].append(file)
+    name = split or (next(iter(splits)) if len(splits) == 1 else "test")
+    if name not in splits:
+        there = ", ".join(sorted(splits)) or "none"
+        raise DataError(f"{folder}: no judgements qrels/{name}; there: {there}", "name a file of it, or data.split")
+    return splits[name]
 
 
 def _of_rows(file: Path) -> Iterator[tuple[str, str, str, Any]]:
@@ -161,11 +173,10 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
                     raise DataError(what, 'e.g. {"q1": {"d1": 1, "d2": 0}}')
                 yield from ((str(file), str(query), str(name), grade) for name, grade in grades.items())
         return
-    first = text.partition("\n")[0]
-    mark = "\t" if "\t" in first else "," if file.suffix == ".csv" else None
     for number, line in enumerate(text.splitlines(), 1):
+        mark = "\t" if "\t" in line else "," if file.suffix == ".csv" else None
         cells = [cell.strip().strip('"') for cell in line.split(mark)] if line.strip() else []
-        is_number = bool(cells) and _is_number(cells[-1])
+        is_number = bool(cells) and cells[-1].lstrip("+-.")[:1].isdigit()
         if not cells or (number == 1 and not is_number and len(cells) in (3, 4)):
             check_unique(cells, cells, file)
             continue
@@ -173,14 +184,6 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
             what = f"{file}, line {number}: {len(cells)} columns, judgements have three or four, the last a number"
             raise DataError(what, "correct that line, or leave it out")
         yield f"{file}, line {number}", cells[0], cells[-2], cells[-1]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def with_grades(doc: RagDoc, grades: Mapping[str, int], relevant_from: int = 1) -> RagDoc:

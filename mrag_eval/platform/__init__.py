@@ -47,9 +47,12 @@ if TYPE_CHECKING:
     )
     from mrag_eval.platform._event_loop import at_once, run_in_thread, run_on_loop
     from mrag_eval.platform._files import (
+        CUT_OFF,
         LONGEST_FILE,
         LONGEST_LINE,
+        filled_lines,
         lines_of,
+        part_files,
         readable,
         regular,
         replaced,

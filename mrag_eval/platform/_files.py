@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from glob import escape as glob_escape
 from pathlib import Path
 from tempfile import mkstemp
@@ -59,6 +60,21 @@ def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
         yield line
 
 
+CUT_OFF = "the file may be cut short: copy it or download it again"
+
+
+def filled_lines(opened: AbstractContextManager[_Lines[bytes]], path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and the bytes of each line that is not blank; raise DataError where the file breaks off."""
+    number = 0
+    try:
+        with opened as file:
+            for number, raw in enumerate(lines_of(file, path), start=1):
+                if raw.strip():
+                    yield number, raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: cannot be read after line {number:,}: {error}", CUT_OFF) from None
+
+
 def whole(file: _Bytes, path: Path) -> bytes:
     """Return the content of an open file; raise DataError for more than :data:`LONGEST_FILE`."""
     content = file.read(LONGEST_FILE + 1)
@@ -67,6 +83,25 @@ def whole(file: _Bytes, path: Path) -> bytes:
             f"{path}: holds more than {LONGEST_FILE >> 20} MiB", "split it; if it is compressed, it may be damaged"
         )
     return content
+
+
+def part_files(path: Path, part: str) -> list[Path]:
+    """Return the files of a part (``corpus``, ``queries``, ``qrels``) of a folder as BEIR and MTEB have it, if any.
+
+    It is one file, such as ``corpus.jsonl``, or those in a folder of this name. A file is itself.
+    """
+    if not path.is_dir():
+        return [path]
+    if one := [file for ending in _RECORDS if (file := path / f"{part}{ending}").is_file()]:
+        return one[:1]
+    # what is the default on the hub
+    inside = (path / part, *((path / "default", path / "data") if part == "qrels" else ()))
+    folder = next((each for each in inside if each.is_dir()), None)
+    listed = () if folder is None else sorted(folder.rglob("*"))
+    return [file for file in listed if file.name.endswith(_RECORDS) or (part == "qrels" and file.suffix == ".tsv")]
+
+
+_RECORDS = (".jsonl", ".jsonl.gz", ".parquet")
 
 
 def regular(path: Path) -> Path:

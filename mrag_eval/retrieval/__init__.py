@@ -30,6 +30,6 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval.saved._push import Push, push_folder
     from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
     from mrag_eval.retrieval.sources import Relevant, Source
-    from mrag_eval.retrieval.sources._run_file import read_run
+    from mrag_eval.retrieval.sources._run_file import is_run, read_run
 else:
     __getattr__, __dir__ = lazy_door(__name__)

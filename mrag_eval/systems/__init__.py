@@ -14,9 +14,11 @@ if TYPE_CHECKING:
         Columns,
         LogReading,
         gathered,
+        is_row,
         names_of,
         reading_of,
         reading_of_reply,
+        rows_in,
     )
     from mrag_eval.systems._places import decoded, lists_in, value_at
     from mrag_eval.systems._reply import SystemReply, reply_of

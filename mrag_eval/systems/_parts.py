@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform import ConfigError, DataError, check_unique, did_you_mean, read_yaml
-from mrag_eval.systems._places import decoded, path_in, sentences_in, text_of, turns_in, value_at
+from mrag_eval.systems._places import decoded, lists_in, path_in, sentences_in, text_of, turns_in, value_at
 
 _TABLE: dict[str, Any] = read_yaml(Path(__file__).with_name("parts.yaml"))
 # The parts of a row, as --columns names them; those of a context follow "contexts.".
@@ -59,7 +59,7 @@ _SPANS: Mapping[str, Any] = _TABLE["spans"]
 _SPAN_HEADS = {path.partition(".")[0] for path in _SPANS["needs"].split("|")}
 _INSIDE = {
     part: tuple(dict.fromkeys([*_TABLE["parts"][part]["only"], *_TABLE["parts"][part].get("maybe", ())]))
-    for part in ("question", "answer", "reference")
+    for part in _TABLE["parts"]
 }
 # What programs call the question.
 QUESTIONS = _INSIDE["question"]
@@ -102,13 +102,9 @@ class LogReading:
 
     def unread(self, keys: Iterable[str]) -> list[str]:
         """Return those of the columns that are no part."""
-        known = {head for paths in (*self.paths.values(), self.joined_by) for path in paths for head in _heads(path)}
+        known = {path for paths in (*self.paths.values(), self.joined_by) for path in paths}
+        known |= {path[: dot.start()] for path in known for dot in re.finditer(r"\.", path)}
         return [key for key in keys if key not in known and not any(key.startswith(f"{path}.") for path in known)]
-
-
-def _heads(path: str) -> Iterator[str]:
-    parts = path.split(".")
-    return (".".join(parts[:n]) for n in range(1, len(parts) + 1))
 
 
 # Parts of several values, whose columns may be numbered, and such a column.
@@ -277,11 +273,13 @@ class Columns:
         if not free:
             return tuple(path for path, own in self._empty.items() if own == part and path not in taken)[:1]
         if part in _FIRST:
-            rank = {path: (free[path], path in self._twice, place) for place, path in enumerate(_in_order(part, free))}
+            place = {name: n for n, name in reversed([*enumerate(map(plain_name, _INSIDE[part]))])}
+            rank = {path: (free[path], path in self._twice, place.get(plain_name(path), len(place))) for path in free}
             return tuple(sorted(free, key=rank.__getitem__))[: None if part != "id" else 1]
         surest = min(free.values())
         own = [path for path, sure in free.items() if sure == surest]
-        clash = [(one, other) for one, other in combinations(own, 2) if self._clash(part, one, other)]
+        differ = {(one, other) for mine, *pair in self._differ if mine == part for one, other in (pair, pair[::-1])}
+        clash = [pair for pair in combinations(own, 2) if pair in differ]
         if clash:
             one, other = clash[0]
             together = next((tie for tie in _TABLE["ties"] if all({*pair} <= {*tie} for pair in clash)), ())
@@ -296,20 +294,12 @@ class Columns:
             own = [meant, *(path for path in own if path != meant and path not in against)]
         return (*own,)
 
-    def _clash(self, part: str, one: str, other: str) -> bool:
-        return (part, one, other) in self._differ or (part, other, one) in self._differ
-
 
 # Which parts are found first, as a column is one part alone.
 _ORDER = (
     "question", "answer", "contexts", "reference", "relevant_ids", "context_ids", "context_scores", "context_langs",
     "id", "lang", "turns", "error", "usage",
 )  # fmt: skip
-
-
-def _in_order(part: str, found: Iterable[str]) -> list[str]:
-    names = list(map(plain_name, [*_TABLE["parts"][part]["only"], *_TABLE["parts"][part].get("maybe", ())]))
-    return sorted(found, key=lambda path: names.index(plain_name(path)) if plain_name(path) in names else len(names))
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -390,6 +380,23 @@ def reading_of(
     for number, row in enumerate(rows):
         columns.add(f"rows[{number}]", row)
     return columns.reading("rows")
+
+
+def is_row(value: Any) -> bool:
+    """Return whether a value has a question, and something else that is scored."""
+    try:
+        found = reading_of([value]).paths.keys()
+    except DataError:
+        return True
+    return bool(found & {"question", "turns"}) and bool(
+        found & {"answer", "reference", "contexts", "context_ids", "relevant_ids"}
+    )
+
+
+def rows_in(value: Any) -> dict[str, list[Any]]:
+    """Return the lists of rows in a value, by their paths, without those that lie in others' rows."""
+    found = {path: listed for path, listed in lists_in(value).items() if is_row(listed[0])}
+    return {path: found[path] for path in found if not any(path.startswith(f"{other}.") for other in found)}
 
 
 def reading_of_reply(named: Mapping[str, str]) -> LogReading:

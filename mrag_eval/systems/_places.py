@@ -65,10 +65,13 @@ def value_at(row: Any, path: str) -> Any:
 
 
 def lists_in(value: Any, path: str = "", depth: int = 4) -> dict[str, list[Any]]:
-    """Return the lists of objects in a value, by their paths."""
-    if isinstance(value, list):
-        return {path: value} if value and all(isinstance(item, Mapping) for item in value) else {}
+    """Return the lists of objects in a value, by their paths; those that lie in the objects of a list are one."""
     found: dict[str, list[Any]] = {}
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        found[path] = value
+        for item in value if depth else ():
+            for inner, listed in lists_in(item, f"{path}.*" if path else "*", depth - 1).items():
+                found.setdefault(inner, []).extend(listed)
     if isinstance(value, Mapping) and depth:
         for key, inner in value.items():
             found |= lists_in(inner, f"{path}.{key}" if path else str(key), depth - 1)

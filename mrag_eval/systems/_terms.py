@@ -247,8 +247,12 @@ def _items(value: Any, parted_by: str) -> list[Any]:
 def _passages(
     value: Any, reading: LogReading, place: str, beside: Mapping[str, Sequence[Any]] | None = None
 ) -> list[dict[str, Any]]:
-    found = []
-    for number, item in enumerate(_items(value, reading.parted_by)):
+    found: list[dict[str, Any]] = []
+    items = _items(value, reading.parted_by)
+    if beside and 0 < len(beside.get("id", ())) < len(items):
+        what = f"{place}: {len(items)} contexts, and ids of {len(beside['id'])}"
+        raise DataError(what, "give each its id, or name others: --columns context_ids=COLUMN")
+    for number, item in enumerate(items):
         told = {part: listed[number] for part, listed in beside.items() if number < len(listed)} if beside else {}
         passage = _passage(item, reading, {part: one for part, one in told.items() if one not in (None, "")})
         if passage is None:

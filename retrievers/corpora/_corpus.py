@@ -1,4 +1,4 @@
-"""Readers of corpora as streams of documents: JSONL, Parquet, folders of text, hub datasets.
+"""Readers of corpora as streams of documents: JSONL, Parquet, SQuAD's JSON, folders of BEIR and of text, hub datasets.
 
 Every reader is a generator that holds one record at a time, and 8 bytes per document id to detect repeated ids.
 A file that cannot be read raises DataError naming file and line (or row). Text is passed on
@@ -7,16 +7,25 @@ unchanged and never treated as a template.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import check_id, is_language, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, check_keys, decode, did_you_mean, json_line, lines_of
+from mrag_eval.platform import (
+    ConfigError,
+    DataError,
+    check_keys,
+    decode,
+    did_you_mean,
+    json_from,
+    json_line,
+    part_files,
+    whole,
+)
 from mrag_eval.retrievers.corpora._hub_stream import stream_rows
-from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
+from mrag_eval.retrievers.corpora._reading import Reading, Stream, table_rows
 from mrag_eval.retrievers.index._hashing import SeenIds
 
 
@@ -40,6 +49,26 @@ DEFAULT_KEYS: dict[str, tuple[str, ...]] = {
 
 _RECORD_SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".parquet")
 _TEXT_SUFFIXES = (".txt", ".md")
+_SQUAD_SUFFIXES = (".json", ".json.gz")
+
+
+def squad_paragraphs(value: Any, where: str) -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Yield the place, the record and the questions of each paragraph of JSON in the shape of SQuAD.
+
+    A paragraph's id is its number: editions in several languages share it. Raises DataError for another shape.
+    """
+    number = 0
+    try:
+        for article in value["data"]:
+            for paragraph in article["paragraphs"]:
+                number += 1
+                record = {"id": f"p{number}", "title": article.get("title", ""), "text": paragraph["context"]}
+                yield f"{where}, paragraph {number}", record, paragraph["qas"]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{where}: not SQuAD v1.1 JSON (missing {error})", _SQUAD) from None
+
+
+_SQUAD = "JSON has data, a list of articles with paragraphs, each with context and qas; or give one document a line"
 
 
 class _Records:
@@ -127,40 +156,6 @@ class _Records:
             )
 
 
-def _jsonl(path: Path, records: _Records) -> Iterator[Document]:
-    number = 0
-    try:
-        with records.reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
-            for number, raw in enumerate(lines_of(lines, path), start=1):
-                if raw.strip():
-                    where = f"{path}, line {number}"
-                    yield records.document(json_line(raw, where, read=()), where)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path}: cannot be read after line {number}: {error}", "the file may be cut off: copy or download it again"
-        ) from error
-
-
-def _parquet(path: Path, records: _Records) -> Iterator[Document]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    row = 0
-    try:
-        with pq.ParquetFile(path) as file, records.reading.rows_of(path, file.metadata.num_rows, lambda: row):
-            wanted = {key for names in records.keys.values() for key in names}
-            columns = [name for name in file.schema_arrow.names if name in wanted]
-            for batch in file.iter_batches(batch_size=1024, columns=columns):
-                for record in batch.to_pylist():
-                    row += 1
-                    yield records.document(record, f"{path}, row {row}")
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
-            "the file may be cut off: copy or download it again",
-        ) from error
-
-
 def _files(root: Path, suffixes: Sequence[str]) -> list[Path]:
     return sorted(path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(tuple(suffixes)))
 
@@ -218,9 +213,11 @@ def read_corpus(
     """Return a stream of the documents of ``source``; it knows the share of its source that it has read.
 
     Args:
-        source: a ``.jsonl``, ``.jsonl.gz`` or ``.ndjson`` file (one object per line, blank lines skipped) or a
-            ``.parquet`` file; a folder of such files, or else of ``.txt`` and ``.md`` files; or ``hub:<dataset>``,
-            ``hub:<dataset>:<config>``, either with ``@<revision>``, of which only the rows read are downloaded.
+        source: a ``.jsonl``, ``.jsonl.gz`` or ``.ndjson`` file (one object per line, blank lines skipped), a
+            ``.parquet`` file, or ``.json`` in the shape of SQuAD, whose paragraphs are read; a folder as BEIR and MTEB
+            have it, of which the corpus is read; a folder of such files, or else of ``.txt`` and ``.md`` files; or
+            ``hub:<dataset>``, ``hub:<dataset>:<config>``, either with ``@<revision>``, of which only the rows read are
+            downloaded.
         keys: other names of fields, e.g. ``{"text": "body"}``; the fields are those of :data:`DEFAULT_KEYS`.
         lang: the language of all documents; their own is then ignored. Without it a folder in the path of a text
             file must be a language code (``ko/seoul.txt``), or its name must end in one (``seoul.ko.txt``).
@@ -245,18 +242,26 @@ def _any(source: str | Path, split: str, records: _Records) -> Iterator[Document
     root = Path(source)
     if not root.exists():
         raise DataError(f"corpus {root} does not exist", "name a JSON Lines, Parquet or text file, or a folder")
-    paths = _files(root, _RECORD_SUFFIXES) if root.is_dir() else [root]
+    paths = part_files(root, "corpus") or _files(root, _RECORD_SUFFIXES) if root.is_dir() else [root]
     texts = _files(root, _TEXT_SUFFIXES) if root.is_dir() and not paths else []
     records.reading.expect(paths or texts)
     for path in paths:
         name = path.name.lower()
         if name.endswith(".parquet"):
-            yield from _parquet(path, records)
+            keys = [key for names in records.keys.values() for key in names]
+            for where, row in table_rows(path, records.reading, [*dict.fromkeys(keys)]):
+                yield records.document(row, where)
         elif name.endswith(_RECORD_SUFFIXES):
-            yield from _jsonl(path, records)
+            for number, raw in records.reading.lines(path):
+                where = f"{path}, line {number}"
+                yield records.document(json_line(raw, where, read=()), where)
+        elif name.endswith(_SQUAD_SUFFIXES):
+            with records.reading.binary(path) as file:
+                value = json_from(decode(whole(file, path), str(path)), str(path))
+            for where, record, _ in squad_paragraphs(value, str(path)):
+                yield records.document(record, where)
         else:
-            raise DataError(
-                f"corpus {path}: unknown kind of file", f"use {', '.join(_RECORD_SUFFIXES)}, or a folder of text files"
-            )
+            known = ", ".join((*_RECORD_SUFFIXES, ".json"))
+            raise DataError(f"corpus {path}: unknown kind of file", f"use {known}, or a folder of text files")
     yield from _folder(root, texts, records)
     records.check_not_empty(root)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from mrag_eval.platform import DataError, JsonFault, json_value, lines_of
+from mrag_eval.platform import DataError, json_line
 from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._editions import Edition
-from mrag_eval.retrievers.corpora._reading import Reading, Stream, gunzipped
+from mrag_eval.retrievers.corpora._reading import Reading, Stream
 
 FILE = "kilt_knowledgesource.json"
 _LIST_ITEM, _SECTION = "BULLET::::", "Section::::"
@@ -32,28 +32,17 @@ def read_kilt(path: Path, reading: Reading | None = None) -> Iterator[Document]:
     the passages of Retrieval-augmented generation in multilingual settings. Raises DataError naming file and line for
     an invalid record.
     """
-    number = pages = 0
-    try:
-        with (reading or Reading()).binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
-            if reading is not None:
-                reading.expect([path])
-            for number, raw in enumerate(lines_of(lines, path), 1):
-                if (line := raw.decode("utf-8")).strip():
-                    pages += 1
-                    yield _document(line, f"{path}, line {number}")
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read after line {number}: {error}", "fetch the file again") from None
+    reading, pages = reading or Reading(), 0
+    reading.expect([path])
+    for number, raw in reading.lines(path):
+        pages += 1
+        where = f"{path}, line {number}"
+        yield _document(json_line(raw, where), where)
     if not pages:
         raise DataError(f"{path}: holds no page", f"name KILT's {FILE}, complete, with --from")
 
 
-def _document(line: str, where: str) -> Document:
-    try:
-        record = json_value(line)
-    except JsonFault:
-        raise DataError(f"{where}: not JSON", "the file may be cut off: download it again") from None
-    if not isinstance(record, Mapping):
-        raise DataError(f"{where}: not a JSON object", "the file may be cut off: download it again")
+def _document(record: Mapping[str, Any], where: str) -> Document:
     page, title, found = record.get("wikipedia_id"), record.get("wikipedia_title"), record.get("text")
     # a list, or, in the hub's copy, an object that holds one
     paragraphs = found.get("paragraph") if isinstance(found, Mapping) else found

@@ -39,7 +39,7 @@ def outline_of_text(page: str, title: str, text: str, lang: str) -> Outline:
     """
     tail = text[-_TAIL:].rstrip().rpartition("\n\n")[2].split("\n")
     names = "\n".join(line for line in tail if len(line) <= _LONGEST_NAME)
-    return Outline(page, title, names, length_of(text, lang))
+    return Outline(page, title, names, _length(text, _is_spaced(lang), 0, len(text)))
 
 
 def outline_of_markup(page: str, title: str, markup: str, lang: str, spaces: Iterable[str]) -> Outline:
@@ -76,11 +76,6 @@ def page_title(target: str) -> str:
     """Return the title that a link leads to: spaces for underscores, and a capital first letter."""
     title = " ".join(target.replace("_", " ").split())
     return title[:1].upper() + title[1:]
-
-
-def length_of(text: str, lang: str) -> int:
-    """Return about the number of words, or of characters in languages written without spaces."""
-    return _length(text, _is_spaced(lang), 0, len(text))
 
 
 def _is_spaced(lang: str) -> bool:

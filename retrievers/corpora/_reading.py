@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
+
+from mrag_eval.platform import CUT_OFF, DataError, filled_lines
 
 T = TypeVar("T")
 
@@ -49,25 +51,42 @@ class Reading:
             self._within = None
             self._before += size
 
-    def rows_of(self, path: Path, rows: int, done: Callable[[], int]) -> AbstractContextManager[None]:
-        """Count a file as a part in bytes, by the share of its ``rows`` that ``done`` returns."""
-        size = path.stat().st_size
-        return self.part(size, lambda: size * done() / max(rows, 1))
+    def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the bytes of each line that is not blank."""
+        return filled_lines(self.binary(path), path)
 
     @contextmanager
     def binary(self, path: Path, opener: Callable[[IO[bytes]], Any] | None = None) -> Iterator[Any]:
-        """Open a file as bytes, through ``opener`` if compressed, and count its bytes on disk."""
+        """Open a file as bytes, through ``opener`` or that of ``*.gz`` if compressed, and count its bytes on disk."""
         with path.open("rb") as raw, self.part(path.stat().st_size, raw.tell):
-            if opener is None:
-                yield raw
-            else:
-                with opener(raw) as file:
-                    yield file
+            opener = opener or ((lambda raw: gzip.GzipFile(fileobj=raw)) if path.suffix == ".gz" else nullcontext)
+            with opener(raw) as file:
+                yield file
 
 
-def gunzipped(raw: IO[bytes]) -> gzip.GzipFile:
-    """Open gzipped bytes; an ``opener`` for :meth:`Reading.binary`."""
-    return gzip.GzipFile(fileobj=raw)
+def table_rows(
+    path: Path, reading: Reading, columns: Sequence[str], *, all_of: str = ""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the record of each row of a Parquet file, of those of ``columns`` that it has.
+
+    Raises DataError where it breaks off, and for a missing column if they are those of ``all_of``.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    row = 0
+    try:
+        size = path.stat().st_size
+        with pq.ParquetFile(path) as file, reading.part(size, lambda: size * row / max(file.metadata.num_rows, 1)):
+            there = [name for name in columns if name in file.schema_arrow.names]
+            if all_of and (missing := {*columns} - {*there}):
+                raise DataError(f"{path}: no column {', '.join(sorted(missing))}", f"the columns of {all_of}")
+            for batch in file.iter_batches(batch_size=256, columns=there):
+                for record in batch.to_pylist():
+                    row += 1
+                    yield f"{path}, row {row}", record
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}", CUT_OFF) from error
 
 
 class Stream(Generic[T]):

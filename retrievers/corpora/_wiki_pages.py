@@ -11,11 +11,11 @@ from typing import IO, Any
 from xml.etree import ElementTree
 
 from mrag_eval.platform import LONGEST_LINE, DataError
-from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
+from mrag_eval.retrievers.corpora._reading import Reading
 
 # Namespace numbers, the same in every wiki.
 _ARTICLES, _FILES, _CATEGORIES = "0", "6", "14"
-_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File, ".gz": gunzipped}
+_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.BZ2File}
 
 
 @dataclass(frozen=True, slots=True)

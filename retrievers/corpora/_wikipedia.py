@@ -19,7 +19,7 @@ from mrag_eval.retrievers.corpora._corpus import Document
 from mrag_eval.retrievers.corpora._editions import Edition, Pages
 from mrag_eval.retrievers.corpora._hub_stream import said, stream_rows
 from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_markup, outline_of_text
-from mrag_eval.retrievers.corpora._reading import Reading, Stream
+from mrag_eval.retrievers.corpora._reading import Reading, Stream, table_rows
 from mrag_eval.retrievers.corpora._wiki_pages import WikiPage, read_pages
 from mrag_eval.retrievers.corpora._wikitext import MarkupError, plain_text
 
@@ -161,28 +161,7 @@ def _hub_revision(config: str) -> str:
 def _rows(tables: list[Path], reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
     reading.expect(tables)
     for path in tables:
-        yield from _rows_of(path, reading)
-
-
-def _rows_of(path: Path, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    row = 0
-    try:
-        with pq.ParquetFile(path) as file, reading.rows_of(path, file.metadata.num_rows, lambda: row):
-            missing = set(_COLUMNS) - set(file.schema_arrow.names)
-            if missing:
-                raise DataError(f"{path}: no column {', '.join(sorted(missing))}", f"the columns of {HUB_ID}")
-            for batch in file.iter_batches(batch_size=256, columns=list(_COLUMNS)):
-                for record in batch.to_pylist():
-                    row += 1
-                    yield f"{path}, row {row}", record
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"{path}: cannot be read after row {row}: {str(error).splitlines()[0]}",
-            "the file may be cut off: download it again",
-        ) from None
+        yield from table_rows(path, reading, _COLUMNS, all_of=HUB_ID)
 
 
 def _of_rows(lang: str, source: str, rows: _Rows) -> Edition:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrag_eval.core import is_language, same_language
-from mrag_eval.platform import ConfigError, DataError, JsonFault, json_value, lines_of
+from mrag_eval.platform import ConfigError, DataError, JsonFault, filled_lines, json_value
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.imports._blocks import BLOCK
 from mrag_eval.retrievers.imports._columns import vectors_of
@@ -132,16 +132,15 @@ class QueryVectors:
                 yield from self._table(table)
 
     def _lines(self, path: Path) -> Iterator[tuple[str, dict[str, Any], NDArray[Any]]]:
-        with path.open("rb") as file:
-            for number, raw in enumerate(lines_of(file, path), start=1):
-                where = f"{path}, line {number:,}"
-                try:
-                    record = json_value(raw.decode("utf-8-sig"))
-                    columns = self._columns([*record], where)
-                    vector = np.asarray(record[columns["vectors"]], dtype=np.float32)
-                except (JsonFault, UnicodeDecodeError, TypeError, ValueError) as error:
-                    raise DataError(f"{where}: no object with a vector: {said(error)}", "correct that line") from None
-                yield where, {name: record[column] for name, column in columns.items() if name != "vectors"}, vector
+        for number, raw in filled_lines(path.open("rb"), path):
+            where = f"{path}, line {number:,}"
+            try:
+                record = json_value(raw.decode("utf-8-sig"))
+                columns = self._columns([*record], where)
+                vector = np.asarray(record[columns["vectors"]], dtype=np.float32)
+            except (JsonFault, UnicodeDecodeError, TypeError, ValueError) as error:
+                raise DataError(f"{where}: no object with a vector: {said(error)}", "correct that line") from None
+            yield where, {name: record[column] for name, column in columns.items() if name != "vectors"}, vector
 
     def _table(self, table: ParquetTable) -> Iterator[tuple[str, dict[str, Any], NDArray[Any]]]:
         import pyarrow as pa

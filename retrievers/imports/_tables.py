@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mrag_eval.core import is_language, normalize_language
-from mrag_eval.platform import DataError, did_you_mean
+from mrag_eval.platform import CUT_OFF, DataError, did_you_mean
 from mrag_eval.retrievers.corpora._hub_stream import said
 from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.imports._blocks import BLOCK, PassageBlock, read_ahead
@@ -106,7 +106,8 @@ class ParquetSource:
                         row += len(batch)
                         yield block
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _cut_off(table.name, row, error) from None
+            again = f"{CUT_OFF}; then give the same command with --resume"
+            raise DataError(f"{table.name}: cannot be read after row {row:,}: {said(error)}", again) from None
 
     def _block(self, table: ParquetTable, columns: dict[str, str], batch: Any, row: int) -> PassageBlock:
         # a column of languages is surer than the name of a folder
@@ -133,13 +134,6 @@ def _batches(file: Any, columns: dict[str, str], written: int) -> Iterator[tuple
         if groups:
             for batch in file.iter_batches(BLOCK, row_groups=list(groups), columns=list(wanted.values())):
                 yield wanted, batch
-
-
-def _cut_off(name: str, row: int, error: Exception) -> DataError:
-    return DataError(
-        f"{name}: cannot be read after row {row:,}: {said(error)}",
-        "download it again if it is cut off; then give the same command with --resume",
-    )
 
 
 def local_tables(root: Path, langs: Collection[str], lang: str | None = None) -> list[ParquetTable]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.core import Passage, normalize_language
-from mrag_eval.platform import DataError, check_keys, json_line, lines_of
+from mrag_eval.platform import DataError, check_keys, json_line
 from mrag_eval.retrievers.chunking._chunking import ChunkConfig, chunk_documents
 from mrag_eval.retrievers.corpora._corpus import Document, read_corpus
-from mrag_eval.retrievers.corpora._reading import Reading, gunzipped
+from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.corpora._wikipedia import wikipedia_edition
 from mrag_eval.retrievers.imports._blocks import BLOCK
 from mrag_eval.retrievers.imports._columns import ColumnLayout
@@ -25,23 +25,12 @@ def passage_lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterato
     """Yield the passages of a JSON Lines file, in order; raise DataError, naming the line, for one that is none."""
     reading.expect([path])
     # one batch has the same fields in every line
-    for _, alike in groupby(_lines(path, layout, reading), lambda line: line[1].keys()):
+    told = ((number, _values(raw, layout, f"{path}, line {number:,}")) for number, raw in reading.lines(path))
+    for _, alike in groupby(told, lambda line: line[1].keys()):
         while lines := list(islice(alike, BLOCK)):
             numbers = [number for number, _ in lines]
             values = {field: [line[field] for _, line in lines] for field in lines[0][1]}
             yield from layout.passages(values, layout.lang, numbers, str(path), "line")
-
-
-def _lines(path: Path, layout: ColumnLayout, reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of every line that is not blank, and its values by field."""
-    number = 0
-    try:
-        with reading.binary(path, gunzipped if path.suffix == ".gz" else None) as lines:
-            for number, raw in enumerate(lines_of(lines, path), start=1):
-                if raw.strip():
-                    yield number, _values(raw, layout, f"{path}, line {number:,}")
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read after line {number:,}: {error}", "it may be cut off") from None
 
 
 def _values(raw: bytes, layout: ColumnLayout, where: str) -> dict[str, Any]:

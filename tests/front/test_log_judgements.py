@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -165,3 +166,158 @@ def test_questions_in_the_shape_of_squad_are_a_benchmark_and_a_log(tmp_path: Pat
     assert (doc.id, doc.query, doc.answers) == ("a1", asked["question"], ("1764",))
     (doc,) = read_log(path).docs.values()
     assert (doc.id, doc.query, doc.answers) == ("a1", asked["question"], ("1764",))
+
+
+@pytest.mark.parametrize(("language", "text"), [("de", "Die Mühle."), ("am", "ወፍጮው።"), ("zh", "石磨。")])
+@pytest.mark.parametrize("ending", ["json", "json.gz"])
+def test_paragraphs_in_the_shape_of_squad_are_a_corpus(language: str, text: str, ending: str, tmp_path: Path) -> None:
+    asked = [{"id": f"a{n}", "question": "?", "answers": [{"text": "1764"}]} for n in (1, 2)]
+    paragraphs = [{"context": text, "qas": asked[:1]}, {"context": f"{text} 2", "qas": asked[1:]}]
+    path = tmp_path / f"squad.{ending}"
+    raw = json.dumps({"data": [{"title": "T", "paragraphs": paragraphs}]}).encode()
+    path.write_bytes(gzip.compress(raw) if ending.endswith("gz") else raw)
+    documents = list(read_corpus(path, lang=language))
+    assert [(one.id, one.lang, one.text, one.title) for one in documents] == [
+        ("p1", language, text, "T"),
+        ("p2", language, f"{text} 2", "T"),
+    ]
+    loaded = load_benchmark({"benchmark": "jsonl", "path": str(path), "corpus": str(path), "language": language})
+    assert [doc.relevant_ids for doc in loaded.docs] == [("p1",), ("p2",)]
+    assert [one.id for one in loaded.corpus or ()] == ["p1", "p2"]
+    # and the texts of a log that has its contexts by their ids
+    ids = [{"question": "?", "answer": "a", "retrieved_ids": ["p2"], "gold_ids": ["p2"], "lang": language}]
+    ((row,),) = read_log(ids, corpus=path).given()
+    assert [hit.text for hit in row.passages or ()] == [f"{text} 2"]
+
+
+TEXTS = {"d1": "Die Mühle von Tarn ist von 1764.", "d2": "Der Hafen von Tarn ist von 1902.", "d4": "Tarn liegt am See."}
+FOLDERS = ["beir", "packed", "mteb", "default"]
+
+
+def write_folder(folder: Path, layout: str, keys: tuple[str, str] = ("_id", "_id")) -> Path:
+    """Write :data:`TEXTS`, :data:`ROWS` and one that nobody judged, and :data:`GRADES`, as the field has them."""
+    folder.mkdir()
+    corpus = [{keys[0]: name, "title": "", "text": text} for name, text in TEXTS.items()]
+    queries = [{keys[1]: row["id"], "text": row["query"]} for row in [*ROWS, {"id": "q3", "query": "Wer?"}]]
+    if layout in ("mteb", "default"):
+        for part, rows in (("corpus", corpus), ("queries", queries)):
+            for number, row in enumerate(rows):
+                (folder / part).mkdir(exist_ok=True)
+                write_log(folder / part / f"test-{number:05}-of-{len(rows):05}.parquet", [row])
+        (folder / ("qrels" if layout == "mteb" else "default")).mkdir()
+        pairs = [dict(zip(("query-id", "corpus-id", "score"), pair, strict=True)) for pair in PAIRS]
+        write_log(folder / ("qrels" if layout == "mteb" else "default") / "test-00000-of-00001.parquet", pairs)
+        return folder
+    for part, rows in (("corpus", corpus), ("queries", queries)):
+        path = write_log(folder / f"{part}.jsonl", rows)
+        if layout == "packed":
+            path.with_name(f"{part}.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    (folder / "qrels").mkdir()
+    lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, pair)) for pair in PAIRS)]
+    (folder / "qrels" / "test.tsv").write_text("\n".join(lines), "utf-8")
+    (folder / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq3\td1\t1\n", "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("keys", [("_id", "_id"), ("docid", "query_id"), ("id", "id"), ("docid", "qid")])
+@pytest.mark.parametrize("layout", FOLDERS)
+def test_a_folder_of_the_field_is_a_benchmark_a_log_and_a_corpus(
+    layout: str, keys: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = write_folder(tmp_path / "tarn", layout, keys)
+    loaded = load_benchmark({"benchmark": "jsonl", "path": str(folder), "language": "de"})
+    assert [(doc.id, doc.query, dict(doc.grades)) for doc in loaded.docs] == [
+        ("q1", ROWS[0]["query"], {"d1": 3, "d2": 1}),
+        ("q2", ROWS[1]["query"], {}),
+    ]
+    assert [doc.relevant_ids for doc in loaded.docs] == [("d1", "d2"), ("d1",)]
+    assert {one.id: one.text for one in loaded.corpus or ()} == TEXTS
+    assert {one.id: one.text for one in read_corpus(folder, lang="de")} == TEXTS
+    assert read_judgements(folder) == GRADES
+    run = tmp_path / "a.run"
+    run.write_text("".join(f"{q} Q0 {d} {n} {9 - n}.0 x\n" for q in ("q1", "q2") for n, d in ((1, "d2"), (2, "d1"))))
+    # q1: (1 + 3 / log2(3)) / (3 + 1 / log2(3)); q2: 1 / log2(3)
+    wanted = [pytest.approx(0.7967075809905066, abs=1e-12), pytest.approx(0.6309297535714575, abs=1e-12)]
+    for results in (
+        score(folder, "ndcg@10", run=run, lang="de"),
+        score(run, "ndcg@10", qrels=folder, corpus=folder),
+        score(ROWS, "ndcg@10", qrels=folder, run=run),
+    ):
+        assert [row["values"]["ndcg@10"] for row in found(results).values()] == wanted
+    # the texts of contexts come from its corpus
+    (rows,) = read_log(folder, run=run, lang="de").given()
+    assert [[hit.text for hit in row.passages or ()] for row in rows] == [[TEXTS["d2"], TEXTS["d1"]]] * 2
+
+
+def test_a_folder_names_its_splits_and_what_it_lacks(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "tarn", "beir")
+    block = {"benchmark": "jsonl", "path": str(folder), "language": "de"}
+    assert [doc.id for doc in load_benchmark({**block, "split": "dev"}).docs] == ["q3"]
+    with pytest.raises(MragError, match="no judgements qrels/train; there: dev, test"):
+        load_benchmark({**block, "split": "train"})
+    (folder / "qrels" / "test.tsv").write_text("q1\td9\t1\n", "utf-8")
+    with pytest.raises(MragError, match="question 'q1': relevant id 'd9' is not in the corpus"):
+        load_benchmark(block)
+    with pytest.raises(MragError, match="key 'lang' is missing") as caught:
+        load_benchmark({key: block[key] for key in ("benchmark", "path")})
+    assert caught.value.next_step
+    (folder / "corpus.jsonl").unlink()
+    assert load_benchmark(block).corpus is None
+    (folder / "queries.jsonl").unlink()
+    with pytest.raises(MragError, match=r"is a folder without queries\.jsonl"):
+        load_benchmark({**block, "seed": 1})
+    with pytest.raises(MragError, match="a folder, not a file"):
+        read_log(folder)
+
+
+@pytest.mark.parametrize("form", ["trec", "tabs", "gz", "json", "lines of json"])
+def test_a_run_is_a_log_as_it_lies(form: str, tmp_path: Path) -> None:
+    run = tmp_path / {"gz": "a.run.gz", "json": "a.json", "lines of json": "b.json"}.get(form, "a.run")
+    mark = "\t" if form == "tabs" else " "
+    lists = {"q1": {"d2": 2.5, "d1": 2.0}, "q9": {"d1": 1}}
+    lines = [
+        mark.join([q, "Q0", d, "1" if d == "d2" else "2", str(s), "x"]) for q in lists for d, s in lists[q].items()
+    ]
+    text = "\n".join(lines)
+    if "json" in form:
+        text = json.dumps(lists, indent=1 if form == "lines of json" else None)
+    run.write_bytes(gzip.compress(text.encode()) if form == "gz" else text.encode())
+    qrels = write_judgements(tmp_path, "trec")
+    (judged, other) = found(score(run, ["ndcg@10", "hit@1"], qrels=qrels)).values()
+    assert judged["values"]["ndcg@10"] == pytest.approx(0.7967075809905066, abs=1e-12)
+    # nobody judged q9
+    assert "hit@1" in other["unscored"]
+    with pytest.raises(MragError, match="no column is the question"):
+        read_log(run)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "Wann?", "answer": "1764", "usage": {"tokens": 5}},
+        {"usage": {"tokens": 5}, "question": "Wann wurde die Mühle gebaut?", "answer": "1764"},
+    ],
+)
+def test_a_log_is_no_run(row: dict[str, Any], tmp_path: Path) -> None:
+    for ending in ("json", "jsonl"):
+        path = tmp_path / f"a.{ending}"
+        path.write_text(json.dumps(row), "utf-8")
+        assert [doc.query for doc in read_log(path).docs.values()] == [row["question"]]
+
+
+def test_rows_that_cannot_be_read_do_not_hide_that_others_have_contexts() -> None:
+    bad = {"query": "?", "lang": "nonsense", "retrieved_ids": ["d1"], "gold_ids": ["d1"]}
+    rows = [{**bad, "lang": "de"}, bad]
+    assert [row["values"] for row in found(score(rows, "hit@1")).values()] == [{"hit@1": 1.0}, {}]
+    with pytest.raises(MragError, match=r"rows\[1\]: 'retrieved_ids' is missing"):
+        score([rows[0], {"query": "?", "lang": "de", "gold_ids": ["d1"]}, bad], "hit@1")
+
+
+@pytest.mark.parametrize("ids", [["p1"], ["p1", "p2", "p3"]])
+def test_fewer_ids_than_contexts_are_no_ids_of_them(ids: list[str]) -> None:
+    good = {"question": "Wann?", "answer": "a", "contexts": ["x", "y"], "context_ids": ["p1", "p2"]}
+    survey = read_log([good, {**good, "context_ids": ids}])
+    assert len(survey.unread) == (len(ids) < 2)
+    for error in survey.unread.values():
+        assert "2 contexts, and ids of 1" in error.message

@@ -295,7 +295,7 @@ def test_kilt_pages_lose_list_items_and_keep_their_ids(tmp_path: Path) -> None:
         ({"wikipedia_id": "1", "text": ["x"]}, "line 2: no wikipedia_id, wikipedia_title or text"),
         ({"wikipedia_id": "1", "wikipedia_title": "t", "text": "x"}, "line 2: no wikipedia_id"),
         ({"wikipedia_id": "1", "wikipedia_title": "t", "text": [1]}, "line 2: no wikipedia_id"),
-        ([1], "line 2: not a JSON object"),
+        ([1], "line 2: expected a JSON object, found list"),
     ],
 )
 def test_lines_that_are_not_pages_are_named(tmp_path: Path, line: Any, message: str) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import itertools
-import zlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mrag_eval.platform import DataError, JsonFault, finite_number, is_finite, json_from, lines_of
+from mrag_eval.datasets import sha256_file
+from mrag_eval.platform import DataError, JsonFault, filled_lines, finite_number, is_finite, json_from
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
 
@@ -48,6 +48,22 @@ class RunFile:
         return sorted(self.lists.get(query, ()), key=lambda line: (-line.score, line.rank))[:k]
 
 
+# The first line of a run, and the beginning of one in JSON.
+_LINE = re.compile(r"\s*\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+\s+\S+[ \t]*")
+_JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+')
+
+
+def is_run(path: str | Path) -> bool:
+    """Return whether a file is a run, by its first line; a JSON file as a whole."""
+    file = Path(path).expanduser()
+    try:
+        head = [text for _, text in itertools.islice(_lines(file), 4)]
+        is_json = ".json" in file.suffixes and _JSON.match(" ".join(head))
+        return bool(read_run(file) if is_json else head and _LINE.fullmatch(head[0]))
+    except (DataError, OSError):
+        return False
+
+
 def read_run(path: str | Path) -> RunFile:
     """Read a run file (``.gz`` too), once per process while it does not change.
 
@@ -66,8 +82,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
     passages: dict[str, dict[str, RunLine]] = {}
     ranks: dict[str, dict[int, int]] = {}
     tags: set[str] = set()
-    digest = hashlib.sha256()
-    for number, (query, passage, rank, score, tag) in _places(path, digest):
+    for number, (query, passage, rank, score, tag) in _places(path):
         tags.add(tag)
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
@@ -95,7 +110,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
             wrong.append(fault)
     return RunFile(
         path,
-        digest.hexdigest(),
+        sha256_file(path),
         lists,
         len(wrong),
         min(wrong, default=None),
@@ -103,9 +118,9 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
     )
 
 
-def _places(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, tuple[str, str, int, float, str]]]:
+def _places(path: Path) -> Iterator[tuple[int, tuple[str, str, int, float, str]]]:
     """Yield the number and the content of each line; JSON has query -> passage -> score, as packages write it."""
-    lines = _lines(path, digest)
+    lines = _lines(path)
     first = next(lines, None)
     if first is not None and first[1].lstrip().startswith("{"):
         value, number = json_from("\n".join([first[1], *(text for _, text in lines)]), str(path)), 0
@@ -121,18 +136,14 @@ def _places(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, tuple[str,
         yield number, _parsed(path, number, text)
 
 
-def _lines(path: Path, digest: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, raw in filled_lines((gzip.open if path.suffix == ".gz" else open)(path, "rb"), path):
         try:
-            for number, raw in enumerate(lines_of(file, path), 1):
-                digest.update(raw)
-                text = raw.decode("utf-8").strip("\r\n\ufeff")
-                if text.strip():
-                    yield number, text
+            text = raw.decode("utf-8").strip("\r\n\ufeff")
         except UnicodeDecodeError:
             raise DataError(f"{path}, line {number}: not UTF-8", "save it as UTF-8") from None
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path} cannot be read: {error}", "name a TREC run file: retrieval.run") from None
+        if text.strip():
+            yield number, text
 
 
 def _parsed(path: Path, number: int, text: str) -> tuple[str, str, int, float, str]:
