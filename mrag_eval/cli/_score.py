@@ -133,7 +133,7 @@ def strategies(
 
     Args:
         questions (QUESTIONS): A JSON Lines, JSON, CSV or Parquet file of questions, or a folder of BEIR or MTEB.
-        documents (DOCUMENTS): A folder of texts, of BEIR or of MTEB; JSON Lines with id, lang and text, or SQuAD's JSON.
+        documents (DOCUMENTS): A folder of texts, of BEIR or MTEB; JSON Lines with id, lang and text, or SQuAD's JSON.
         output (-o): The folder to write to. A folder from an earlier call is continued.
         vary (KEY=VALUE,...): Values of a key of the retrieval block to try, the default's first: mode=all,balanced or
             k=3,5. May be repeated. By default every mode, with the kinds dense, bm25 and hybrid.
