@@ -248,16 +248,15 @@ def _passages(
     value: Any, reading: LogReading, place: str, beside: Mapping[str, Sequence[Any]] | None = None
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    items = _items(value, reading.parted_by)
-    if beside and 0 < len(beside.get("id", ())) < len(items):
-        what = f"{place}: {len(items)} contexts, and ids of {len(beside['id'])}"
-        raise DataError(what, "give each its id, or name others: --columns context_ids=COLUMN")
-    for number, item in enumerate(items):
+    for number, item in enumerate(_items(value, reading.parted_by)):
         told = {part: listed[number] for part, listed in beside.items() if number < len(listed)} if beside else {}
         passage = _passage(item, reading, {part: one for part, one in told.items() if one not in (None, "")})
         if passage is None:
             raise DataError(f"{place}[{number}]: expected a text, or a dictionary with 'id' or 'text'", _PASSAGE)
         found += [passage] if passage else []
+    if beside and 0 < len(beside.get("id", ())) < len(found):
+        what = f"{place}: {len(found)} contexts, and ids of {len(beside['id'])}"
+        raise DataError(what, "give each its id, or name others: --columns context_ids=COLUMN")
     return found
 
 
