@@ -71,7 +71,7 @@ THINGS: dict[str, Thing] = {
         "xrag_multi_de", "xrag", {"setting": {"judge": {"prompt": "always_correct"}}}, {}, "judge.prompt"
     ),
     "a context of the model's arguments": Thing(
-        CORPUS, "mrag", {}, {}, "context.max_length", arguments={"max_length": 512}
+        CORPUS, "mrag", {}, {}, "context.max", arguments={"max_length": 512}
     ),
     "a redefined group": Thing(
         CORPUS, "", {}, {}, "other tasks than those of the group as shipped", {"mkqa": [CORPUS]}
