@@ -12,7 +12,16 @@ import pytest
 
 from mrag_eval.harness import score_table
 from mrag_eval.platform import tasks_folder
-from mrag_eval.report import compare, comparison_text, gate, read_rules, starter_rules, unsupported, write_baseline
+from mrag_eval.report import (
+    compare,
+    comparison_text,
+    gate,
+    layout_tables,
+    read_rules,
+    starter_rules,
+    unsupported,
+    write_baseline,
+)
 from tests.task.test_bordirlines_task import answers_of, lines, replay
 from tests.task.test_hook import run
 from tests.worlds.bordirlines import real_queries
@@ -41,8 +50,9 @@ def after(test_data: Path) -> dict[str, Any]:
 def written(results: dict[str, Any], folder: Path) -> Path:
     """Write the files of a run as the harness does."""
     folder.mkdir(parents=True)
-    text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in results["samples"][TASK])
-    (folder / f"samples_{TASK}_{STAMP}.jsonl").write_text(text, "utf-8")
+    for task, samples in results["samples"].items():
+        text = "".join(json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples)
+        (folder / f"samples_{task}_{STAMP}.jsonl").write_text(text, "utf-8")
     rest = {key: value for key, value in results.items() if key != "samples"}
     (folder / f"results_{STAMP}.json").write_text(json.dumps(rest, default=str), "utf-8")
     return folder
@@ -207,3 +217,85 @@ def test_one_figure_has_one_interval(share: str, before: dict[str, Any], after: 
         of_rows = scores["metrics"][f"option_{share}"]
         whole = scores["concurrence"]["rates"][share]
         assert {key: of_rows.get(key) for key in whole} == whole
+
+
+# Mode -> of 52 territories, in how many the controller's language names the controller, and in how many the other
+# claimant's does: by the relevant ones of the ten documents shown, and by all that are stored.
+NAMED = {"qlang": ((50, 44), (51, 50)), "rel_langs": ((52, 47), (39, 45))}
+
+
+def stored_beyond_ten(folder: Path, questions: Sequence[dict[str, Any]]) -> Path:
+    """Write twelve hits to a question and mode: one of the first ten is relevant, and both of the last two.
+
+    The first names the answer by the ten, and the last two, which outvote it, the answer by all. ``questions`` are
+    those of a territory one after the other, that in the controller's language first.
+    """
+    data = folder / "data"
+    texts: dict[str, dict[str, str]] = {}
+    hits: dict[tuple[str, str], list[list[Any]]] = {}
+    names, labels = [["query_id", "query_text", "territory", "language"]], [
+        ["query_id", "doc_id", "relevant_fewshot", "territory_fewshot"]
+    ]  # fmt: skip
+    for number, q in enumerate(questions):
+        code, holder = q["query_lang"], q["claimants"].index(q["controller"])
+        names.append([f"Q{number}", q["query"], q["territory"], code])
+        for mode, counts in NAMED.items():
+            by_ten, by_all = (holder if number // 2 < n[number % 2] else 1 - holder for n in counts)
+            for rank in range(12):
+                named = by_ten if rank == 0 else by_all if rank > 9 else None
+                document = f"{number}{mode.replace('_', '')}_p{rank}"
+                text = f"Map {rank} shows rain." if named is None else f"Map {rank}: [{q['claimants_native'][named]}]."
+                texts.setdefault(code, {})[document] = text
+                view = [] if named is None else [f"A) {q['claimants'][named]}"]
+                labels.append([f"Q{number}", document, *(["Yes", *view] if view else ["No", ""])])
+                hits.setdefault((code, mode), []).append([f"Q{number}", rank, 1 - rank / 20, document, code])
+    files = {(code, "openai", mode, f"{code}_query_hits.tsv"): rows for (code, mode), rows in hits.items()}
+    columns = ["query_id", "rank", "score", "doc_id", "doc_lang"]
+    tables = {("queries.tsv",): names, ("llm_annotations.tsv",): labels}
+    for place, rows in {**tables, **{place: [columns, *found] for place, found in files.items()}}.items():
+        file = data.joinpath(*place)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), "utf-8")
+    (data / "all_docs.json").write_text(json.dumps(texts, ensure_ascii=False), "utf-8")
+    return folder
+
+
+def most_named(prompt: str) -> str:
+    """Return the option that most documents name."""
+    documents, _, listed = prompt.rpartition("Options:\n")
+    options = listed.partition("\n\n")[0].strip().split("\n")
+    return max(options, key=lambda option: documents.count(f"[{option.partition(') ')[2]}]"))
+
+
+def test_figure_6_filters_the_ten_documents_that_its_condition_shows(test_data: Path, tmp_path: Path) -> None:
+    """Of the ten: (50 - 44) / 44 = 13.6% and (52 - 47) / 47 = 10.6%; of all twelve hits 1 / 50 = 2.0% and
+    (39 - 45) / 45 = -13.3%.
+
+    Each of the 52 territories has two claimants with one language each, one of whom holds it.
+    """
+    of_territory: dict[str, list[dict[str, Any]]] = {}
+    for q in real_queries(test_data):
+        two = len(q["claimants"]) == len({*q["claimant_langs"]}) == 2 and "en" not in q["claimant_langs"]
+        if two and q["controller"] in q["claimants"] and not q["control_query"]:
+            of_territory.setdefault(q["territory"], []).append(q)
+    pairs = [pair for pair in of_territory.values() if len(pair) == 2][:52]
+    assert len(pairs) == 52
+    ordered = [q for pair in pairs for q in sorted(pair, key=lambda q: q["query_lang"] != q["controller_lang"])]
+    home = stored_beyond_ten(tmp_path / "hub", ordered)
+    found: dict[int, dict[str, str]] = {}
+    for k in (10, 12):
+        names = [f"bordirlines_{mode}_direct_openai" for mode in NAMED]
+        metadata = {**lines(test_data), "data.path": str(home), "data.documents": "relevant", "retrieval.k": k}
+        results = run(tasks_folder(), names, lm=ScriptedLM(most_named), metadata=metadata)
+        folder = written(results, tmp_path / f"of_{k}")
+        (figure,) = (table for table in layout_tables("bordirlines", [folder]) if table.id == "Figure 6")
+        column = list(figure.columns).index("ΔCS")
+        found[k] = {
+            row.labels[0]: f"{row.cells[column].value:.1f} (n={row.cells[column].n})"
+            for row in figure.rows
+            if row.labels[1] not in ("GPT-4o", "not run")
+        }
+    assert found == {
+        10: {"qlang, relevant": "13.6 (n=52)", "rel_langs, relevant": "10.6 (n=52)"},
+        12: {"qlang, relevant": "2.0 (n=52)", "rel_langs, relevant": "-13.3 (n=52)"},
+    }
