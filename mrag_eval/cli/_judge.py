@@ -70,22 +70,20 @@ def passages(
     *,
     country: str | None = None,
     prompt: str | None = None,
-    output: NewFile | None = None,
     **settings: Any,
 ) -> None:
     """Judge whether the passages of finished runs suffice to answer the question; nothing is retrieved again.
 
     The samples are written to a new file with votes and the metric context_sufficiency, and the panel's table is
-    printed.
+    printed. Beside its results the verdicts are part of the run, as those on answers are.
 
     Args:
         country: The country in which the questions are asked, if the samples do not say it.
-        output (-o): The file to write. The default adds `contexts_` to the name of the samples.
     """
     from mrag_eval.report import judge_contexts
 
     given = {key: value for key, value in (("country", country), ("prompt", prompt)) if value is not None}
-    _judge(judge_contexts, samples, output=output, sufficiency=given or None, **settings)
+    _judge(judge_contexts, samples, sufficiency=given or None, **settings)
 
 
 def _judge(

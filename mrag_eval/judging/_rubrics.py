@@ -62,17 +62,12 @@ _REACH, _ENDING = 200, 3
 
 def _words(text: str) -> list[str]:
     """Return the folded words of a text: escapes, entities and everything but letters and digits make no difference."""
-    plain = html.unescape(_ESCAPE.sub(_unescaped, _visible(text)))
-    return _WORD.findall(fold(_EMPTY_LIST.sub(" nothing ", _visible(plain)), search=True))
+    plain = _ESCAPE.sub(lambda found: chr(int(code, 16)) if (code := found[1] or found[2]) else " ", _visible(text))
+    return _WORD.findall(fold(_EMPTY_LIST.sub(" nothing ", _visible(html.unescape(plain))), search=True))
 
 
 def _visible(text: str) -> str:
     return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1] or found[2]
-    return chr(int(code, 16)) if code else " "
 
 
 class Quotations:

@@ -107,7 +107,10 @@ def _leaf(
         if blocks.retrieval.preset.asks_system:
             blocks = replace(blocks, prompt=prompt_for_system(blocks, config.get("output_type")))
             leaf = replace(leaf, blocks=blocks)
-        if not _lies_here(leaf):
+        # all data are files of the package, or local copies that exist
+        copies = [getattr(leaf.data, key.removeprefix("data.")) for key in given_copies(leaf)]
+        known = bool(leaf.declaration.sources or copies) and all(path.exists() for path in copies)
+        if not known or next(fetched_sources(leaf), None) is not None:
             return leaf
         benchmark, source, selection = served(blocks)
     except MragError as error:
@@ -133,13 +136,6 @@ def fetched_sources(leaf: PlannedTask) -> Iterator[DataSource]:
         if source.setting not in done and not isinstance(source, PackagedFiles):
             done.add(source.setting)
             yield source
-
-
-def _lies_here(leaf: PlannedTask) -> bool:
-    """Return whether all data of a task are files of the package, or local copies that exist."""
-    copies = [getattr(leaf.data, key.removeprefix("data.")) for key in given_copies(leaf)]
-    known = bool(leaf.declaration.sources or copies)
-    return known and all(path.exists() for path in copies) and next(fetched_sources(leaf), None) is None
 
 
 def prompt_for_system(blocks: TaskBlocks, output_type: str | None) -> Prompt:

@@ -60,7 +60,7 @@ def hub_file(place: HubPlace, name: str, limit: int, missing: str) -> tuple[Path
     the hub does not give.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
     known = _cached(place, name)
     if known is not None and known.parent.name == place.revision:
@@ -75,7 +75,9 @@ def hub_file(place: HubPlace, name: str, limit: int, missing: str) -> tuple[Path
         except EntryNotFoundError:
             raise DataError(f"{place} has no file {name}", missing) from None
         except Exception as error:
-            if known is None or not _unreachable(error):
+            # where the hub could not be asked, or is down, as opposed to an answer of no
+            refused = isinstance(error, HfHubHTTPError) and error.response.status_code < 500
+            if known is None or refused:
                 raise
             return known, known.parent.name
         if size is not None and size > limit:
@@ -160,13 +162,6 @@ def _cached(place: HubPlace, name: str) -> Path | None:
 
     found = try_to_load_from_cache(place.repo, name, repo_type="dataset", revision=place.revision or "main")
     return Path(found) if isinstance(found, str) else None
-
-
-def _unreachable(error: Exception) -> bool:
-    """Return whether the hub could not be asked, or is down, as opposed to an answer of no."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    return not isinstance(error, HfHubHTTPError) or error.response.status_code >= 500
 
 
 def _is_of_http(error: Exception) -> bool:

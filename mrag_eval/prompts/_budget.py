@@ -62,7 +62,8 @@ def budget_for(
     generate.
     """
     local = model is not None and not any(cls.__name__ == "TemplateAPI" for cls in type(model).__mro__)
-    count = _model_counter(model) if local else None
+    encode = getattr(model, "tok_encode", None) if local else None
+    count = (lambda text: len(encode(text))) if callable(encode) else None
     if count is None:
         count = _pretrained_counter(metadata)
     if max_tokens is not None:
@@ -90,11 +91,6 @@ def _to_generate(model: Any, generation: Mapping[str, Any] | None) -> int:
             return int(value)
     default = getattr(model, "max_gen_toks", None)
     return default if isinstance(default, int) else 256
-
-
-def _model_counter(model: Any) -> Callable[[str], int] | None:
-    encode = getattr(model, "tok_encode", None)
-    return (lambda text: len(encode(text))) if callable(encode) else None
 
 
 def _pretrained_counter(metadata: Mapping[str, Any]) -> Callable[[str], int] | None:

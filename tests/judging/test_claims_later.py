@@ -167,30 +167,41 @@ def test_a_dry_run_counts_requests_and_asks_nobody(tasks: Path, judges: Any) -> 
     assert [len(server.requests) for server in servers] == [claims, 0]
 
 
-ORDERS = [("claims", "answers"), ("answers", "claims"), ("claims", "answers", "claims", "answers")]
+ORDERS = [
+    ("claims", "answers"),
+    ("passages", "claims", "answers"),
+    ("answers", "passages", "claims"),
+    ("claims", "passages", "answers", "claims", "passages", "answers"),
+]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["match", "f1"])
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
-def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(
+def test_verdicts_of_each_kind_stand_beside_each_other(
     tasks: Path, judges: Any, order: Sequence[str], metric: str
 ) -> None:
-    judges(a=supports, b=DENIES)
+    judges(a=supports, b=DENIES, c=supports)
     out = ran(tasks, "out", [metric])
-    panels = {"claims": "a", "answers": "b"}
+    panels = {"claims": "a", "answers": "b", "passages": "c"}
     for command in order:
         done(command, out, "--panel", panels[command])
+        assert not verify([out], tasks)[0].of("fault")
     leaf = leaf_of(out)
     assert leaf.scores.metrics["judge_correct"].value == 1.0
     assert leaf.scores.metrics["grounded"].value == leaf.scores.metrics["right_supported"].value
-    assert {what: table.models for what, table in leaf.scores.panels.items()} == {"answers": ["m-b"], "claims": ["m-a"]}
-    assert leaf.measurement is not None
+    about = {"contexts" if command == "passages" else command: f"m-{panels[command]}" for command in order}
+    assert {what: table.models for what, table in leaf.scores.panels.items()} == {k: [v] for k, v in about.items()}
+    # what came back from each errand is that of the run
+    assert leaf.measurement.outcome["seats"].keys() == {panels[command] for command in order}
     record = leaf.measurement.instruments
     assert [*record["judges"]] == ["b"]
     assert [*leaf.measurement.judges] == ["m-b"]
     for name in GROUNDED:
         assert [*record[f"metric:{name}"]["judges"]] == ["m-a"]
+    if "passages" in order:
+        assert leaf.scores.metrics["context_sufficiency"].value == 1.0
+        assert [*record["metric:context_sufficiency"]["judges"]] == ["m-c"]
     assert {record[f"metric:{name}"]["right"] for name in GROUNDED[1:]} == {"judged_accuracy"}
     assert leaf.config.judge["grounded"] == {"by": "panel", "prompt": "support"}
     # another order is the same measurement
@@ -199,6 +210,36 @@ def test_verdicts_on_answers_and_on_claims_stand_beside_each_other(
         done(command, other, "--panel", panels[command])
     assert compare([out], [other]).differs == {}
     assert leaf_of(other).scores.metrics == leaf.scores.metrics
+
+
+@pytest.mark.slow
+def test_passages_judged_later_are_those_of_a_run_that_asks_for_them(tasks: Path, judges: Any) -> None:
+    """By its judges or by others, who are asked again where the votes were replaced."""
+    judges(a=supports, b=DENIES)
+    first = ran(tasks, "a", ["match", "context_sufficiency"], {"panel": ["a"]})
+    later = ran(tasks, "b", ["match"])
+    for panel in ("b", "a"):
+        done("passages", later, "--panel", panel)
+    one, other = leaf_of(first), leaf_of(later)
+    assert other.scores.to_dict()["metrics"] == one.scores.to_dict()["metrics"]
+    assert compare([first], [later]).differs == {}
+    assert other.measurement.outcome["seats"] == one.measurement.outcome["seats"]
+    # judges of answers beside them, and a run whose own judges are replaced
+    done("answers", first, "--panel", "b")
+    assert [*leaf_of(first).measurement.instrument["metric:context_sufficiency"]["judges"]] == ["m-a"]
+    done("passages", first, "--panel", "b")
+    assert [*leaf_of(first).measurement.instrument] == ["judges"]
+    for out in (first, later):
+        assert not verify([out], tasks)[0].of("fault")
+    assert cli("report", later, "-o", "page.html").exit_code == 0
+    assert "judging passages" in Path("page.html").read_text("utf-8")
+    (samples,) = later.rglob("judged_samples_*")
+    text = samples.read_text("utf-8")
+    scores = next(later.rglob("judged_scores_*"))
+    samples.write_text(text.replace('"stop":', '"length":'), "utf-8")
+    whole = json.loads(scores.read_text("utf-8")) | {"samples": sha256_file(samples)}
+    scores.write_text(json.dumps(whole, ensure_ascii=False), "utf-8")
+    assert any("outcome.seats.a" in found.text for found in verify([later], tasks)[0].of("fault"))
 
 
 @pytest.mark.slow

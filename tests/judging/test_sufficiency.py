@@ -338,7 +338,7 @@ def test_the_passages_of_a_finished_run_are_judged_without_searching_again(
     assert finished.read_bytes() == before
     # the country of the run, and none of the model's answers
     assert all("by someone in Austria" in conversation[-1]["content"] for conversation in judge.asked)
-    path = finished.with_name(f"contexts_{finished.name}")
+    path = finished.with_name(f"judged_{finished.name}")
     samples = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert [sample["context_sufficiency"] for sample in samples].count(1.0) == 5
     assert samples[0]["rows"]["values"]["f1"] == 1.0

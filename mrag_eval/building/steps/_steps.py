@@ -92,20 +92,16 @@ def run_steps(steps: Sequence[Step], folder: Path, *, say: Say = lambda line: No
         chain = _FORMAT
         for number, step in enumerate(steps, 1):
             place = folder / f"{number:02d}_{step.name}"
-            _remove_renumbered(folder, place)
+            # a version with fewer or more steps may have left the step's files under another number
+            for path in folder.glob(f"[0-9][0-9]_{place.name[3:]}.*"):
+                if path.name[:2] != place.name[:2]:
+                    path.unlink()
             chain = content_key(chain, step.name, step.settings, "" if before is None else sha256_file(before))
             report = _finished(place, chain) or _run(step, place, before, chain, say)
             reports.append(report)
             say(report_line(report))
             before = records_path(place)
         return reports
-
-
-def _remove_renumbered(folder: Path, place: Path) -> None:
-    """Remove a step's files under another number, left by a version with fewer or more steps."""
-    for path in folder.glob(f"[0-9][0-9]_{place.name[3:]}.*"):
-        if path.name[:2] != place.name[:2]:
-            path.unlink()
 
 
 def records_path(place: Path) -> Path:

@@ -93,19 +93,16 @@ def meetings(
         batch = events[start : start + _BATCH]
         found = index.search_by_language(batch, block.k, languages=["en", *there])
         for event, hits in zip(batch, found, strict=True):
+            day = {hit.id: dt.date.fromisoformat(articles[hit.id].date) for listed in hits.values() for hit in listed}
             for lang in there:
                 pairs = [
-                    (-(one.score + other.score), one.id, other.id, _days_between(articles[one.id], articles[other.id]))
+                    (-(one.score + other.score), one.id, other.id, abs((day[one.id] - day[other.id]).days))
                     for one in hits.get("en", ())
                     for other in hits.get(lang, ())
                 ]
                 near = sorted(pair for pair in pairs if block.max_days is None or pair[3] <= block.max_days)
                 for _, english, foreign, days in near[: block.per_event]:
                     yield Meeting(english, foreign, lang, event, days)
-
-
-def _days_between(a: Headline, b: Headline) -> int:
-    return abs((dt.date.fromisoformat(a.date) - dt.date.fromisoformat(b.date)).days)
 
 
 def capped(found: Iterator[Meeting], per_article: int) -> tuple[list[Meeting], int]:

@@ -63,7 +63,10 @@ def measurement_of(content: Mapping[str, Any], task: str, where: str) -> Measure
     # requests to an API hold a seed of their own, which --seed does not change
     if record.subject.get("generation") and record.subject.get("transport") == models.ANSWERED_BY_US:
         return record
-    return record.adding("setting", {"seeds": seeds}) if seeds and _is_sampled(record) else record
+    decoding = record.setting.get("generation_kwargs") or {}
+    temperature = decoding.get("temperature")
+    is_sampled = decoding.get("do_sample") or (isinstance(temperature, int | float) and temperature > 0)
+    return record.adding("setting", {"seeds": seeds}) if seeds and is_sampled else record
 
 
 def _check_numbers(record: Measurement, run: Mapping[str, Any], where: str) -> None:
@@ -134,9 +137,3 @@ def _arguments(given: Any) -> dict[str, Any]:
         return {}
     read = {str(key): headers_in(value) if key == "header" else value for key, value in given.items()}
     return {key: _arguments(value) if isinstance(value, Mapping) else str(value) for key, value in read.items()}
-
-
-def _is_sampled(record: Measurement) -> bool:
-    decoding = record.setting.get("generation_kwargs") or {}
-    temperature = decoding.get("temperature")
-    return bool(decoding.get("do_sample")) or (isinstance(temperature, int | float) and temperature > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,10 +19,11 @@ from mrag_eval.config import (
     Measurement,
     asked_of,
     deep_merge,
+    judges_of,
     validated,
     verdict_metrics,
 )
-from mrag_eval.core import Retrieved, RowScores, Scored, Stage, Value, Vote
+from mrag_eval.core import Failure, Retrieved, RowScores, Scored, Stage, Value, Vote
 from mrag_eval.datasets import sha256_file
 from mrag_eval.judging import (
     Panel,
@@ -32,6 +34,7 @@ from mrag_eval.judging import (
     kept_panel,
     language_check,
     sufficiency_judged,
+    sufficiency_rubric,
     verdict_rubric,
 )
 from mrag_eval.models import NOT_KEPT, summed, total
@@ -60,6 +63,7 @@ from mrag_eval.scoring import (
 T = TypeVar("T")
 # The block within that of the judges whose prompt is asked with; None for its own.
 _Part = Literal["sufficiency", "grounded"] | None
+_PARTS = ("sufficiency", "grounded")
 # The prompt of the run need not be here.
 _AS_READ = Rules(form=Missing("answers are taken as the run read them"))
 
@@ -116,7 +120,7 @@ def judge_samples(path: Path, out: Path | None = None, *, dry_run: bool = False,
     Raises DataError for a file that is not a sample file of ours, ConfigError for invalid settings and if no judge is
     configured, UnwrittenError if no judge gives a vote: nothing is written then.
     """
-    out, samples = _opened(path, out, "judged")
+    out, samples = _opened(path, out)
     return judge_answers(path, samples, out, dry_run=dry_run, **changes)
 
 
@@ -128,7 +132,7 @@ def judge_answers(
     Those ``of_people`` are no evaluated model's, whose family a judge could prefer.
     """
     config, block, panel = _settings(path, changes, dry_run=dry_run)
-    run, before = (None, None) if dry_run else _run_of(path, out)
+    part_of = None if dry_run else _run_of(path, out)
     rows = [_read(sample, "judge") for sample in samples]
     check = language_check(block, {row.doc.query_lang for row in rows})
     rows, share = judged(rows, panel, block, check)
@@ -145,7 +149,8 @@ def judge_answers(
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
         record = _rescored(sample.record, score, stale)
-        record = replace(record, panel=share if i == 0 else None, judge=None, failures=row.failures)
+        failures = (*row.failures, *_lost_on_passages(record))
+        record = replace(record, panel=share if i == 0 else None, judge=None, failures=failures)
         record = replace(record, asked=_asked(record, panel))
         votes: Mapping[str, Vote] = {}
         if row.judgement is not None:
@@ -154,12 +159,11 @@ def judge_answers(
     judged_run = _written(
         *(out, done, config, block, (*names, "language_check")), None if of_people else config.evaluated, dry_run
     )
-    if run is not None:
-        recorded, measured = block.model_dump(mode="json"), run.leaves[task_of(path)].measurement
-        if before is not None:
-            # verdicts on claims that were given after the run stay
-            recorded["grounded"] = (before.measurement.setting.get("judge") or {}).get("grounded")
-            measured = measured.with_support(before.measurement.support)
+    if part_of is not None:
+        run, measured = part_of
+        # verdicts on claims and on passages that were given before stay
+        held = measured.setting.get("judge") or {}
+        recorded = {**block.model_dump(mode="json"), **{key: held[key] for key in _PARTS if key in held}}
         crossed = [name for name in names if name in GROUNDED]
         claims = {**measured.support, **({"right": {right: crossed}} if crossed else {})}
         others = _of_other_votes([sample.record for sample in done])
@@ -174,17 +178,15 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
     their judges; claims that were checked before are checked anew. Raises DataError also if the samples hold no
     passages.
     """
-    out, samples = _opened(path, out, "judged")
-    _check_shown(path, samples)
+    out, samples = _opened(path, out, shown=True)
     config, block, panel = _settings(path, changes, "grounded", dry_run=dry_run)
-    run, before = (None, None) if dry_run else _run_of(path, out)
+    part_of = None if dry_run else _run_of(path, out)
     rows = [replace(_read(sample, "grounding"), grounding=None) for sample in samples]
     rows, share = claims_judged(rows, panel, block)
     earlier = _metrics_of([sample.record for sample in samples])
     known = _known(samples, [name for name in CORRECT if name in earlier])
     names = GROUNDED if known else GROUNDED[:1]
-    # what other judges decided keeps them
-    stays = bool(verdict_metrics(earlier) or _of_other_votes([sample.record for sample in samples]))
+    stays = _by_others(samples)
     scores = row_scores(rows, Rules(names, known=known))
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, scores, strict=True)):
@@ -193,36 +195,40 @@ def judge_claims(path: Path, out: Path | None = None, *, dry_run: bool = False, 
         record = record if stays else replace(record, asked=_asked(record, panel))
         done.append(sample.rescored(record, GROUNDED, score.values, None))
     judged_run = _written(out, done, config, block, names, config.evaluated, dry_run)
-    if run is not None:
-        measured = run.leaves[task_of(path)].measurement if before is None else before.measurement
-        told: Mapping[str, Any] = block.model_dump(mode="json")
-        if stays:
-            told = {**(measured.setting.get("judge") or {}), "grounded": told["grounded"]}
-        else:
-            measured = measured.adding("instrument", {JUDGES: panel.identities})
+    if part_of is not None:
+        measured = _with_part(part_of[1], block, panel, "grounded", stays=stays)
         by = support_by([*known, *names], claims_by(panel, block))
-        _join(run, path, judged_run, measured.with_blocks({"judge": told}).with_support(by))
+        _join(part_of[0], path, judged_run, measured.with_support(by))
     return judged_run
 
 
 def judge_contexts(path: Path, out: Path | None = None, *, dry_run: bool = False, **changes: Any) -> Rejudged:
     """Judge the passages as :func:`judge_samples` judges answers: ``context_sufficiency``, its votes and table.
 
-    By default ``out`` is the file's name with the prefix ``contexts_``; verdicts on answers are kept. Raises DataError
-    also if the samples hold no passages.
+    Verdicts on answers and claims keep their judges. Raises DataError also if the samples hold no passages.
     """
-    out, samples = _opened(path, out, "contexts")
-    _check_shown(path, samples)
+    out, samples = _opened(path, out, shown=True)
     config, block, panel = _settings(path, changes, "sufficiency", dry_run=dry_run)
+    part_of = None if dry_run else _run_of(path, out)
     rows, share = sufficiency_judged([_read(sample, "judge") for sample in samples], panel, block)
+    stays = _by_others(samples, but=SUFFICIENCY) or any(sample.record.claims_panel for sample in samples)
     done = []
     for i, (sample, row, score) in enumerate(zip(samples, rows, row_scores(rows, Rules((SUFFICIENCY,))), strict=True)):
+        kept = Counter(sample.record.failures) - Counter(_lost_on_passages(sample.record))
         parts = {"sufficiency": None, "sufficiency_votes": None, **sufficiency_record(row.sufficiency)}
-        parts["failures"] = (*sample.record.failures, *(row.sufficiency.failures if row.sufficiency else ()))
+        parts["failures"] = (*kept.elements(), *(row.sufficiency.failures if row.sufficiency else ()))
         record = _rescored(sample.record, score, (SUFFICIENCY,))
         record = replace(record, sufficiency_panel=share if i == 0 else None, **parts)
+        record = record if stays else replace(record, asked=_asked(record, panel))
         done.append(sample.rescored(record, (SUFFICIENCY,), score.values, None))
-    return _written(out, done, config, block, (SUFFICIENCY,), config.evaluated, dry_run)
+    judged_run = _written(out, done, config, block, (SUFFICIENCY,), config.evaluated, dry_run)
+    if part_of is not None:
+        measured = _with_part(part_of[1], block, panel, "sufficiency", stays=stays)
+        text = sufficiency_rubric(block.sufficiency.prompt).template.sha256
+        measured = measured.with_blocks({"texts": {**(measured.setting.get("texts") or {}), "sufficiency": text}})
+        by = {JUDGES: judges_of(panel.identities), "repeats": block.repeats, "tie": block.tie}
+        _join(part_of[0], path, judged_run, _decided(measured, {SUFFICIENCY: by}))
+    return judged_run
 
 
 def _asked(record: RowRecord, panel: Panel) -> Mapping[str, str]:
@@ -244,12 +250,12 @@ def _rescored(record: RowRecord, scores: RowScores, names: Collection[str]) -> R
     )
 
 
-def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sample]]:
+def _opened(path: Path, out: Path | None, *, shown: bool = False) -> tuple[Path, list[Sample]]:
     """Return the path of the judged samples, and the samples, with the verdicts given since the run.
 
-    Raises DataError for texts that no judge can read.
+    Raises DataError for texts that no judge can read, and where ``shown`` passages are to be judged and none were.
     """
-    out = out or path.with_name(f"{prefix}_{path.name}")
+    out = out or path.with_name(f"judged_{path.name}")
     if out.resolve() == path.resolve():
         raise DataError(f"{out} is the file to be judged", "give another one with --output")
     run, task = result_beside(path), task_of(path)
@@ -258,23 +264,21 @@ def _opened(path: Path, out: Path | None, prefix: str) -> tuple[Path, list[Sampl
             f"{path}: its texts are hashes, which no judge can read", "score the log again without --hash-texts"
         )
     is_own = run is not None and run.samples(task, judged=False) == path
-    return out, read_samples((run.samples(task) if run is not None and is_own else None) or path)
-
-
-def _check_shown(path: Path, samples: Sequence[Sample]) -> None:
-    if not any(sample.passages for sample in samples):
+    samples = read_samples((run.samples(task) if run is not None and is_own else None) or path)
+    if shown and not any(sample.passages for sample in samples):
         raise DataError(f"{path}: no passages were shown in this run", "judge a run of a mode that retrieves some")
+    return out, samples
 
 
-def _run_of(path: Path, out: Path) -> tuple[ResultFile | None, LaterVerdicts | None]:
-    """Return the run that judged samples at ``out`` are part of, and the verdicts that it was given before.
+def _run_of(path: Path, out: Path) -> tuple[ResultFile, Measurement] | None:
+    """Return the run that judged samples at ``out`` are part of, and what its scores measure until now.
 
     Samples in another place are part of none.
     """
     run, task = result_beside(path), task_of(path)
     if run is None or out.resolve() != LaterVerdicts.samples_path(run.path, task).resolve():
-        return None, None
-    return run, LaterVerdicts.of(run.path, task)
+        return None
+    return run, (LaterVerdicts.of(run.path, task) or run.leaves[task]).measurement
 
 
 def _join(run: ResultFile, path: Path, done: Rejudged, measured: Measurement) -> None:
@@ -338,21 +342,48 @@ def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
     return [name for name in _metrics_of(records) if steps & needs_of(name) and not verdict_metrics([name])]
 
 
+def _lost_on_passages(record: RowRecord) -> list[Failure]:
+    """Return the failures of judges that left the passages of a row without a verdict."""
+    lost = record.sufficiency is not None and record.sufficiency.outcome == "unjudged"
+    votes = record.sufficiency_votes or {}
+    return [Failure.of("judge", seat, vote.error) for seat, vote in votes.items() if lost and vote.error is not None]
+
+
+def _by_others(samples: Sequence[Sample], but: str = "") -> bool:
+    """Return whether judges decided answers, or another metric than this one: what they decided keeps them."""
+    records = [sample.record for sample in samples]
+    return bool({*verdict_metrics(_metrics_of(records)), *_of_other_votes(records)} - {but})
+
+
+def _with_part(record: Measurement, block: Judge, panel: Panel, part: str, *, stays: bool) -> Measurement:
+    """Return the record with a part of the judge block; unless other judges stay, with all of it and its judges."""
+    told = block.model_dump(mode="json")
+    if stays:
+        return record.with_blocks({"judge": {**(record.setting.get("judge") or {}), part: told[part]}})
+    return record.adding("instrument", {JUDGES: panel.identities}).with_blocks({"judge": told})
+
+
 def _measured(
     record: Measurement, told: Mapping[str, Any], block: Judge, panel: Panel, others: Sequence[str]
 ) -> Measurement:
     """Return what the scores of a run measure with the verdicts of a panel on its answers.
 
     ``told`` is the judge block that says how they were given, by ``block``. ``others`` are the metrics that keep the
-    run's own judges.
+    judges that they had.
     """
     text = verdict_rubric(block.prompt, block.reply, block.scale).template.sha256
     texts = {**(record.setting.get("texts") or {}), "judge": text}
-    before = record.votes
+    kept = {name: record.instrument.get(f"{OWN}{name}", record.votes) for name in others}
     record = record.adding("instrument", {JUDGES: panel.identities})
-    record = record.with_blocks({"judge": told, "texts": texts})
-    kept = [] if content_key(record.votes) == content_key(before) else others
-    return record.adding("instrument", {f"{OWN}{name}": before for name in kept})
+    return _decided(record.with_blocks({"judge": told, "texts": texts}), kept)
+
+
+def _decided(record: Measurement, by: Mapping[str, Any]) -> Measurement:
+    """Return the record with who votes on each of these metrics, where others than the judges of the record do."""
+    own = content_key(record.votes)
+    found = {key: value for key, value in record.instrument.items() if key.removeprefix(OWN) not in by}
+    found |= {f"{OWN}{name}": votes for name, votes in by.items() if content_key(votes) != own}
+    return replace(record, instrument=found)
 
 
 def _written(

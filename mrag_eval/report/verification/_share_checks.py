@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from mrag_eval.config import JUDGES, OWN, SUFFICIENCY, verdict_metrics
+from mrag_eval.config import GROUNDED, JUDGES, OWN, SUFFICIENCY, verdict_metrics
 from mrag_eval.judging import language_check
 from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
@@ -66,8 +66,8 @@ def seats_follow(leaf: LeafResult, records: Sequence[RowRecord]) -> Iterator[Rem
     found, told = summed(record.seats for record in records), leaf.measurement.outcome.get("seats") or {}
     # the critic decides whether documents are enough, too
     instrument = leaf.measurement.instrument
-    judges = {*leaf.seats, *(seat for panels in _others(leaf).values() for panel in panels for seat in panel)}
-    known = {*judges, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
+    judges = {seat for record in records for share in record.shares for seat in share.models}
+    known = {*leaf.seats, *judges, *instrument, *(["sufficiency"] if "critic" in instrument else [])}
     for seat in sorted({*found, *told}):
         if found.get(seat) != told.get(seat):
             text = f"outcome.seats.{seat} is {_counted(told.get(seat))}, {_counted(found.get(seat))} by the rows"
@@ -120,28 +120,25 @@ def _panel(
 
 
 def _others(leaf: LeafResult) -> dict[str, list[Mapping[str, Any]]]:
-    """Return by share the judges that decided a metric before others judged again, and that stay beside it."""
+    """Return by share the judges, by what they are, that decide a metric in place of the judges of the results."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for key, own in leaf.measurement.instruments.items():
-        # those of claims are told by model, not by seat
-        if isinstance(own, Mapping) and own.get(JUDGES) and "prompt" not in own:
+    for key, own in leaf.measurement.instrument.items():
+        if key.startswith(OWN) and isinstance(own, Mapping) and own.get(JUDGES):
             metric = key.removeprefix(OWN)
-            share = "panel" if verdict_metrics([metric]) else "labelling"
-            found.setdefault("sufficiency_panel" if metric == SUFFICIENCY else share, []).append(own[JUDGES])
+            share = {SUFFICIENCY: "sufficiency_panel", GROUNDED[0]: "claims_panel"}.get(metric, "labelling")
+            found.setdefault("panel" if verdict_metrics([metric]) else share, []).append(own[JUDGES])
     return found
 
 
 def _are_judges(here: TaskHere, share: str, models: Mapping[str, str]) -> bool:
     """Return whether the models of seats are those whose identities the results record; of a folder, by its name."""
-    return any(_is_panel(known, models) for known in _others(here.leaf).get(share) or [here.leaf.seats])
+    told, others = {seat: PurePath(model).name for seat, model in models.items()}, _others(here.leaf).get(share)
+    if others is None:
+        return told == _named(here.leaf.seats)
+    return any(sorted(told.values()) == sorted(_named(judges).values()) for judges in others)
 
 
-def _is_panel(known: Mapping[str, Any], models: Mapping[str, str]) -> bool:
-    if models.keys() != known.keys():
-        return False
-    for seat, model in models.items():
-        args = (known[seat] or {}).get("args") or {}
-        named = str(args.get("model") or args.get("pretrained") or seat.partition("#")[0])
-        if PurePath(named).name != PurePath(model).name:
-            return False
-    return True
+def _named(judges: Mapping[str, Any]) -> dict[str, str]:
+    args = {seat: (who or {}).get("args") or {} for seat, who in judges.items()}
+    names = {seat: own.get("model") or own.get("pretrained") or seat.partition("#")[0] for seat, own in args.items()}
+    return {seat: PurePath(str(name)).name for seat, name in names.items()}

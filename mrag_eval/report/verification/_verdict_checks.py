@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import GROUNDED, JUDGES, SUPPORT, is_named, verdict_metrics
+from mrag_eval.config import GROUNDED, JUDGES, OWN, SUFFICIENCY, SUPPORT, is_named, verdict_metrics
 from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric, votes_again
 from mrag_eval.platform import ConfigError, DataError, to_json
 from mrag_eval.prompts import builtin_names
@@ -25,8 +25,10 @@ from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import EVIDENCE
 
 # What verdicts that were given after a run decide of its record, and of the records of its rows.
-_JUDGED = ("setting.judge", "setting.texts.judge", "setting.contents.judge", f"instrument.{JUDGES}", "outcome.seats")
-_OF_VERDICTS = ("judge", "panel", "claims_panel", "grounding", "failures", "values", "unscored", "asked")
+_JUDGED = ("setting.judge", "setting.texts.judge", "setting.texts.sufficiency", "setting.contents.judge",
+           f"instrument.{JUDGES}", "outcome.seats")  # fmt: skip
+_OF_VERDICTS = ("judge", "panel", "sufficiency", "sufficiency_votes", "sufficiency_panel", "claims_panel", "grounding",
+                "failures", "values", "unscored", "asked")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -149,9 +151,10 @@ def _later(
     yield from seats_follow(asked, records)
     yield from votes_read(here, judged, again).findings
     yield from judge_texts(here)
-    # a metric that the judges of the run decided stays theirs
-    instrument, votes = later.measurement.instrument, leaf.measurement.votes
-    kept = tuple(f"instrument.{key} is " for key, own in instrument.items() if key[:7] == "metric:" and own == votes)
+    # a metric that the judges of the run decided stays theirs, and passages may have judges of their own
+    instrument, votes, own = later.measurement.instrument, leaf.measurement.votes, f"{OWN}{SUFFICIENCY}"
+    stays = [key for key, by in instrument.items() if key == own or (key.startswith(OWN) and by == votes)]
+    kept = tuple(f"instrument.{key} is " for key in stays)
     yield from (one for one in instruments_follow(here, records) if not one.text.startswith(kept))
     yield from means(alone, whole, ScoredSamples.of(records))
     yield from recomputed_scores(alone, whole, records)[2]
@@ -159,7 +162,7 @@ def _later(
 
 def decided_by_judges(names: Sequence[str]) -> set[str]:
     """Return the metrics that verdicts after a run may change, among ``names``."""
-    return {*verdict_metrics(names), *GROUNDED, "language_check"}
+    return {*verdict_metrics(names), *GROUNDED, SUFFICIENCY, "language_check"}
 
 
 def _without_verdicts(sample: Sample, decided: set[str]) -> dict[str, Any]:
