@@ -344,9 +344,8 @@ def _of_other_votes(records: Sequence[RowRecord]) -> list[str]:
 
 def _lost_on_passages(record: RowRecord) -> list[Failure]:
     """Return the failures of judges that left the passages of a row without a verdict."""
-    lost = record.sufficiency is not None and record.sufficiency.outcome == "unjudged"
-    votes = record.sufficiency_votes or {}
-    return [Failure.of("judge", seat, vote.error) for seat, vote in votes.items() if lost and vote.error is not None]
+    votes = (record.sufficiency_votes or {}) if record.sufficiency and record.sufficiency.outcome == "unjudged" else {}
+    return [Failure.of("judge", seat, vote.error) for seat, vote in votes.items() if vote.error is not None]
 
 
 def _by_others(samples: Sequence[Sample], but: str = "") -> bool:
