@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from mrag_eval._front._retrieve import RetrievedRun, retrieve
     from mrag_eval._front._score import score
     from mrag_eval._front._strategies import strategies
-    from mrag_eval._front._strategy_merges import MergeGain
+    from mrag_eval._front._strategy_grid import strategies_of
+    from mrag_eval._front._strategy_merges import MergeGain, merge_gains
     from mrag_eval._front._strategy_verdict import Measured, Strategies
     from mrag_eval._front._survey import grounded_judge, measured_names, read_log
 else:

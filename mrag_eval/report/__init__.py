@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout
     from mrag_eval.report.tables._layouts import layout_tables
     from mrag_eval.report.tables._report_tables import report_tables
+    from mrag_eval.report.verification._claims import SWITCHES
     from mrag_eval.report.verification._findings import Verified
+    from mrag_eval.report.verification._unchecked import UNCHECKED
     from mrag_eval.report.verification._verify import unsupported, verify
 else:
     __getattr__, __dir__ = lazy_door(__name__)

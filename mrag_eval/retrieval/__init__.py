@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from mrag_eval.retrieval._rows import FIRST, TaskRows, logged_row, said_text, served
     from mrag_eval.retrieval._starter_plan import plan_starter
     from mrag_eval.retrieval._starters import build_starter
-    from mrag_eval.retrieval.agents._seats import EXAMPLE
+    from mrag_eval.retrieval.agents._seats import EXAMPLE, agents_for
     from mrag_eval.retrieval.agents._trace import find_trace, read_traces, shown_trace
     from mrag_eval.retrieval.ahead._process import Order, retrieved_apart
     from mrag_eval.retrieval.ahead._write import open_folder, retrieve_into
     from mrag_eval.retrieval.saved._folder import RunFolder
     from mrag_eval.retrieval.saved._push import Push, push_folder
+    from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
     from mrag_eval.retrieval.saved._terms import check_terms, repeats_questions
     from mrag_eval.retrieval.sources import Relevant, Source
     from mrag_eval.retrieval.sources._run_file import is_run, read_run

@@ -107,12 +107,14 @@ def test_another_row_never_shares_a_reference() -> None:
     assert others(docs, 0) != others(docs, 1)
 
 
-@pytest.mark.parametrize("together", [1, 3])
-def test_rows_score_alike_however_many_are_scored_together(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = ["match_unicode", "f1_unicode", "f1", "correct_language", "language_mix", "refused"]
-    whole = reply_controls(DOCS, ControlPool(DOCS), ControlRule(metrics))
-    monkeypatch.setattr("mrag_eval.controls._measured._TOGETHER", together)
-    assert reply_controls(DOCS, ControlPool(DOCS), ControlRule(metrics)) == whole
+def test_rows_score_alike_however_many_are_scored_together() -> None:
+    """More rows than are scored together, and each ten of them by themselves."""
+    docs = [replace(one, id=f"{one.id}{n}") for n in range(52) for one in DOCS]
+    pool, rule = ControlPool(docs), ControlRule(["match_unicode", "f1", "correct_language", "refused"])
+    whole = reply_controls(docs, pool, rule)
+    for start in (0, 490, 500):
+        part = docs[start : start + 20]
+        assert reply_controls(part, pool, rule) == {one.id: whole[one.id] for one in part}
 
 
 def test_a_part_of_the_rows_gets_the_replies_of_all() -> None:

@@ -15,8 +15,7 @@ import pytest
 
 import mrag_eval
 from mrag_eval import MragError, harness, strategies
-from mrag_eval._front import Measured, _strategy_verdict
-from mrag_eval._front._strategy_grid import strategies_of
+from mrag_eval._front import Measured, _strategy_verdict, strategies_of
 from mrag_eval.cli import main
 from mrag_eval.config import MODES, Retrieval
 from mrag_eval.core import RagDoc

@@ -11,9 +11,7 @@ import pytest
 
 import mrag_eval
 from mrag_eval import strategies
-from mrag_eval._front import Measured, MergeGain
-from mrag_eval._front._strategy_grid import strategies_of
-from mrag_eval._front._strategy_merges import merge_gains
+from mrag_eval._front import Measured, MergeGain, merge_gains, strategies_of
 from mrag_eval.metrics import Estimate
 from mrag_eval.report import Difference
 from mrag_eval.scoring import RowRecord

@@ -15,8 +15,7 @@ from mrag_eval.config import Agent, Retrieval, validated
 from mrag_eval.core import Passage, RagDoc
 from mrag_eval.models import AuxModel, Reply
 from mrag_eval.platform import ConfigError, CorpusError, DataError
-from mrag_eval.retrieval import find_trace, retrieve, shown_trace
-from mrag_eval.retrieval.agents._seats import agents_for
+from mrag_eval.retrieval import agents_for, find_trace, retrieve, shown_trace
 from tests.retrieval.agents.scripted import BAD, GOOD, Asked, ScriptedAgent, enough, plan
 from tests.task.test_hook import build, knows_everything, run, run_ranks
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task

@@ -16,7 +16,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 from lm_eval.utils import handle_non_serializable, make_table
 
-from mrag_eval.config._tasks import tasks_being_loaded
+from mrag_eval.config import tasks_being_loaded
 from mrag_eval.core import Scored, Value
 from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrieval import TaskRows

@@ -14,8 +14,7 @@ from mrag_eval.config import Retrieval, validated
 from mrag_eval.core import Failure, RagDoc, Retrieved, RowScores
 from mrag_eval.datasets import Benchmark, load_benchmark, validate_data
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.retrieval import retrieve
-from mrag_eval.retrieval.saved._records import as_record, from_record, row_hash
+from mrag_eval.retrieval import as_record, from_record, retrieve, row_hash
 from mrag_eval.scoring import row_record, summarize
 from tests.worlds.long_articles import articles, outline, source_of, translating
 from tests.worlds.model_server import Answer, ModelServer

@@ -23,7 +23,7 @@ from mrag_eval.core import CORAL_POOL, CORAL_TIERS, RagDoc
 from mrag_eval.datasets import LOADERS, validate_data
 from mrag_eval.prompts import load_template
 from mrag_eval.report import layout_names, load_layout
-from mrag_eval.retrieval._plan import plan_rows
+from mrag_eval.retrieval import plan_rows
 from mrag_eval.scoring import METRIC_NAMES
 from tests.task.test_hook import run
 from tests.worlds.small import BASE, write_task

@@ -259,22 +259,16 @@ def source_follows(here: TaskHere) -> Iterator[Remark]:
             yield Remark(leaf.task, "open", f"{text}: verify --data PATH reads a copy")
         return
     made = here.rows.source
+    # without a declared hash, a copy is of unknown standing, and rows of a publisher have that of their revision
+    local = {read_locally(source.get("place") or {}) for source in (recorded, made)}
+    comparable = len(local) == 1 or "official" in (identity_of(recorded).status, identity_of(made).status)
     for key, one, other in differing(recorded, made, "source"):
-        if is_named(key, _PLACES) or (is_named(key, _STANDING) and not _comparable(recorded, made)):
+        if is_named(key, _PLACES) or (is_named(key, _STANDING) and not comparable):
             continue
         place = made.get("place") or {}
         of = next((place[name] for name in ("path", "hub", "repository", "url") if name in place), "this machine")
         text = f"{key} is {shown(one)} in the record, {shown(other)} by the rows here ({of})"
         yield Remark(leaf.task, _kind(here, key, recorded, made), text)
-
-
-def _comparable(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
-    """Return whether what two sources are can be compared.
-
-    Without a declared hash, a copy is of unknown standing, and rows of a publisher have that of their revision.
-    """
-    local = {read_locally(source.get("place") or {}) for source in (recorded, made)}
-    return len(local) == 1 or "official" in (identity_of(recorded).status, identity_of(made).status)
 
 
 def _kind(here: TaskHere, key: str, recorded: Mapping[str, Any], made: Mapping[str, Any]) -> Kind:

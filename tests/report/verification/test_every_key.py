@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from mrag_eval.report.verification._unchecked import UNCHECKED
+from mrag_eval.report import UNCHECKED
 from mrag_eval.scoring import TaskScores
 from tests.worlds.finished_runs import RUNS
 from tests.worlds.forged_runs import KeyPath, Run, change, dotted, keys_of

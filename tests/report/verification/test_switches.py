@@ -13,8 +13,7 @@ import pytest
 
 from mrag_eval.datasets import sha256_file
 from mrag_eval.platform import DataError
-from mrag_eval.report import EXPORTS, Options, export, verify
-from mrag_eval.report.verification._claims import SWITCHES
+from mrag_eval.report import EXPORTS, SWITCHES, Options, export, verify
 from tests.worlds.forged_runs import Run, changed
 
 Forged = Callable[[str], Run]
