@@ -153,6 +153,15 @@ def test_a_row_that_asks_for_no_reply_has_none() -> None:
     assert "fate" not in record.to_dict()
 
 
+def test_of_a_search_that_failed_nothing_is_counted() -> None:
+    places, doc = (Ranked("d", "d", "de", 1.0),), RagDoc("r", "?", "de", relevant_ids=("d",))
+    for failures, retrieved in (((), 1), ((SEARCH,), None)):
+        one = read(Given(doc, Retrieved((), places, {"de": 3}, failures=failures)), Rules(()))
+        (record,) = records([one], [one.row], Rules(()))
+        assert (record.languages is None) == (retrieved is None)
+        assert record.retrieved == retrieved
+
+
 def test_values_that_cannot_be_computed_here_are_left_to_the_caller() -> None:
     rules = Rules(("match", "acc"), missing={"acc": Missing("no options here")})
     one = read(Given(RagDoc("r", "?", "de", ("Kiel",), CHOICES, 1), reply=ModelReply("Kiel")), rules)
@@ -501,6 +510,9 @@ def test_each_fate_is_kept_with_the_reply_and_in_the_record(fate: str) -> None:
     assert one.row.answer == ("" if fate in ("failed", "not asked") else "B) Kiel")
     assert (record.fate, record.outcome) == (fate, reply.outcome)
     assert record.failures == ((SEARCH, LOST) if fate == "failed" else (SEARCH,))
+    # nor is an option, whatever likelihoods a sample has beside it
+    likely = read(Given(doc, reply=reply, likelihoods=(-3.0, -1.0, -2.0)), Rules(("acc",)))
+    assert likely.row.answer == ("" if fate in ("failed", "not asked") else f"B) {CHOICES[1]}")
 
 
 def test_answers_that_settle_themselves_have_no_votes_counted() -> None:
