@@ -139,6 +139,7 @@ def _are_judges(here: TaskHere, share: str, models: Mapping[str, str]) -> bool:
 
 
 def _named(judges: Mapping[str, Any]) -> dict[str, str]:
-    args = {seat: (who or {}).get("args") or {} for seat, who in judges.items()}
+    """Return the last part of each judge's name, by seat; nothing is one where no settings are."""
+    args = {seat: who.get("args") or {} for seat, who in judges.items() if isinstance(who, Mapping)}
     names = {seat: own.get("model") or own.get("pretrained") or seat.partition("#")[0] for seat, own in args.items()}
     return {seat: PurePath(str(name)).name for seat, name in names.items()}
