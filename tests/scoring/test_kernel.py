@@ -153,13 +153,18 @@ def test_a_row_that_asks_for_no_reply_has_none() -> None:
     assert "fate" not in record.to_dict()
 
 
-def test_of_a_search_that_failed_nothing_is_counted() -> None:
+def test_of_a_step_that_failed_nothing_is_counted() -> None:
+    """A relevant passage was found, and none is shown; a reranker that failed may have kept it."""
     places, doc = (Ranked("d", "d", "de", 1.0),), RagDoc("r", "?", "de", relevant_ids=("d",))
-    for failures, retrieved in (((), 1), ((SEARCH,), None)):
+    for failures, counted_as in (
+        ((), (1, 0)),
+        ((Failure("rerank", "m", "server"),), (1, None)),
+        ((SEARCH,), (None, None)),
+    ):
         one = read(Given(doc, Retrieved((), places, {"de": 3}, failures=failures)), Rules(()))
         (record,) = records([one], [one.row], Rules(()))
-        assert (record.languages is None) == (retrieved is None)
-        assert record.retrieved == retrieved
+        assert (record.languages is None) == (counted_as[0] is None)
+        assert (record.retrieved, record.kept) == counted_as
 
 
 def test_values_that_cannot_be_computed_here_are_left_to_the_caller() -> None:
