@@ -70,7 +70,7 @@ def lists_in(value: Any, path: str = "", depth: int = 4) -> dict[str, list[Any]]
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
         found[path] = value
         for item in value if depth else ():
-            for inner, listed in lists_in(item, f"{path}.*" if path else "*", depth - 1).items():
+            for inner, listed in lists_in(item, f"{path}.*" if path else "*", depth).items():
                 found.setdefault(inner, []).extend(listed)
     if isinstance(value, Mapping) and depth:
         for key, inner in value.items():

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mrag_eval import MragError, score
+from mrag_eval import MragError, load_benchmark, score
 from mrag_eval._front import Log, log_lines, read_log
 from mrag_eval.core import Passage
+from mrag_eval.datasets import read_judgements
 from mrag_eval.platform import DataError
-from mrag_eval.retrievers import build_index
+from mrag_eval.retrieval import read_run
+from mrag_eval.retrievers import build_index, read_corpus
 from mrag_eval.systems import names_of
 from tests.front.test_score import found
 from tests.worlds.logs import write_log
@@ -441,3 +444,69 @@ def test_every_refusal_is_one_line_with_the_file_and_a_next_step(fault: str, tmp
     assert str(path) in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.next_step
+
+
+def own_questions(path: Path) -> Any:
+    """Return the questions of a file of one's own."""
+    return load_benchmark({"benchmark": "jsonl", "path": str(path)})
+
+
+# what is wrong with a judgement, a run, a corpus or a question of one's own -> its reader, its ending and its content
+CASE = '{"question": "Wann?", "answer": "1764"}'
+OTHERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
+    "a judgement's columns": (read_judgements, "qrels", "q1 0 d1 1\nq1 d2\n"),
+    "a judgement's grade": (read_judgements, "qrels", "q1 0 d1 high\nq1 0 d2 high\n"),
+    "two grades": (read_judgements, "qrels", "q1 0 d1 1\nq1 0 d1 2\n"),
+    "a grade in JSON": (read_judgements, "json", '{"q1": {"d1": "x"}}'),
+    "a judgement's row": (read_judgements, "jsonl", '{"a": 1}\n'),
+    "a run's columns": (read_run, "run", "q1 Q0 d1 1 2.0 x\nq1 Q0 d2\n"),
+    "a run's score": (read_run, "run", "q1 Q0 d1 1 high x\n"),
+    "a run's rank": (read_run, "run", "q1 Q0 d1 first 2.0 x\n"),
+    "a passage twice": (read_run, "run", "q1 Q0 d1 1 2.0 x\nq1 Q0 d1 2 1.0 x\n"),
+    "an empty run": (read_run, "run", ""),
+    "a document's id": (lambda path: [*read_corpus(path)], "jsonl", '{"text": "x", "lang": "de"}\n'),
+    "a document's language": (lambda path: [*read_corpus(path)], "jsonl", '{"id": "1", "text": "x"}\n'),
+    "a document twice": (lambda path: [*read_corpus(path)], "jsonl", '{"id": "1", "lang": "de", "text": "x"}\n' * 2),
+    "no paragraphs": (lambda path: [*read_corpus(path, lang="de")], "json", '{"data": [{"title": "x"}]}'),
+    "no articles": (lambda path: [*read_corpus(path, lang="de")], "json", "[1]"),
+    "an unknown kind": (lambda path: [*read_corpus(path, lang="de")], "pdf", "x"),
+    "a question's key": (own_questions, "jsonl", '{"id": "1", "question": "?", "lang": "de"}\n'),
+    "a question's language": (own_questions, "jsonl", '{"id": "1", "query": "?"}\n'),
+    "a question twice": (own_questions, "jsonl", '{"id": "1", "query": "?", "lang": "de"}\n' * 2),
+    "no text": (own_questions, "jsonl", '{"id": "1", "query": 3, "lang": "de"}\n'),
+    "no SQuAD": (own_questions, "json", '{"data": 3}'),
+    "two lists": (read_log, "json", f'{{"dev": [{CASE}], "test": [{CASE}]}}'),
+}
+
+
+@pytest.mark.parametrize("fault", OTHERS)
+def test_every_refusal_of_judgements_runs_corpora_and_questions_is_one_line(fault: str, tmp_path: Path) -> None:
+    read, ending, text = OTHERS[fault]
+    path = tmp_path / f"file.{ending}"
+    path.write_text(text, "utf-8")
+    with pytest.raises(MragError) as caught:
+        read(path)
+    assert str(path) in caught.value.message
+    assert "\n" not in caught.value.message
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        '{"runs": [{"cases": [%s]}]}',
+        '{"a": {"runs": [{"x": {"cases": [%s]}}]}}',
+        '{"runs": [{"cases": [%s]}, {"cases": [%s]}]}',
+    ],
+)
+def test_rows_in_lists_of_lists_are_found_and_named(nested: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(nested.replace("%s", CASE), "utf-8")
+    assert len(read_log(path).docs) == nested.count("%s")
+    # a line for each run: the message names the list that holds the questions
+    lines = tmp_path / "a.jsonl"
+    lines.write_text(f'{{"tags": [{{"x": 1}}], "cases": [{CASE}]}}', "utf-8")
+    with pytest.raises(MragError) as caught:
+        read_log(lines)
+    assert caught.value.next_step == "name the place of the rows: --rows cases"
+    assert len(read_log(lines, at="cases").docs) == 1
