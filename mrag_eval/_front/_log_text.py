@@ -74,7 +74,7 @@ def unread_lines(found: Survey) -> Iterator[tuple[str, str]]:
 
 
 def score_lines(results: Results) -> list[str]:
-    """Return a line for each metric of a log that was scored, and one each for outcomes and for pairs of languages."""
+    """Return a line for each metric of a log that was scored, and one for outcomes."""
     out: list[str] = []
     (file,) = read_results([results.path])
     for leaf in file.leaves.values():
@@ -91,9 +91,4 @@ def score_lines(results: Results) -> list[str]:
         out += columns(lines, "lrrl")
         if scores.outcomes:
             out.append("no answer: " + ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items()))
-        shown = scores.metrics.get("passages_in_language")
-        pairs = {} if shown is None else dict(shown.by.get("context_pair", {}))
-        most = sorted(pairs, key=lambda pair: -pairs[pair].n)[:_MOST]
-        if most:
-            out.append("question->contexts   " + ", ".join(f"{pair} {pairs[pair].n:,}" for pair in most))
     return out

@@ -17,6 +17,7 @@ from mrag_eval.cli._flags import check_flags, check_for_tasks, check_given_once,
 from mrag_eval.cli._options import screen_width
 from mrag_eval.cli._task_files import blaming, expanded, fault_in
 from mrag_eval.config import RAG, listed_by, load_config, unknown_name
+from mrag_eval.core import points
 from mrag_eval.models import evaluating, own_replies, register_model_types, system_arguments, task_settings
 from mrag_eval.platform import ConfigError, MragError, check_output, check_output_file, tasks_folder, visible_to_harness
 
@@ -237,19 +238,31 @@ def _evaluate(
     results = evaluate(settings, manager, config.output_path)
     if results is None:
         return
-    print(f"{config.model}, gen_kwargs: {config.gen_kwargs}, limit: {config.limit}, batch_size: {config.batch_size}")
-    named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
-    print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
     if config.output_path:
-        from mrag_eval.report import finding_lines, findings_of
+        from mrag_eval.report import opening, read_results
 
         path = Path(args.output_path)
         with suppress(MragError):  # the run has ended, whatever else is in its folder
-            print("\n".join([*finding_lines(findings_of([path], last=True), screen_width()), ""]))
-        folder = shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
-        print(f"next       mrag-eval report {folder}    every score with its interval, by language\n")
+            newest = read_results([path])[-1].path
+            print(opening([newest], screen_width()))
+            print(f"\nresults    {_near(newest)}")
+        groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
+                  for metric in dict.fromkeys(getattr(task, "main_metric", None) for task in built.values())
+                  if isinstance(found := values.get(f"{metric},none"), float)}  # fmt: skip
+        if groups:
+            print("groups     " + ", ".join(f"{name} {points(value)}" for name, value in groups.items()))
+        print(f"next       mrag-eval report {_near(path)} -o report.html    the answers, by language, in a browser\n")
+    else:
+        named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
+        print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
+        print("next       name a folder, --output_path OUT, for intervals, languages and samples\n")
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
             if getattr(task, "lost_headline", None) is not None]  # fmt: skip
     if lost:
         typer.echo("\n".join(lost), err=True)
         raise typer.Exit(1)
+
+
+def _near(path: Path) -> str:
+    """Return a path as a command takes it, from the current folder on if it is in it."""
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from mrag_eval.cli._options import (
 )
 from mrag_eval.platform import Natural, number_of
 
+_LATEX = ("latex", "tex")
+
 
 @command()
 def report(
@@ -30,11 +33,12 @@ def report(
     output: NewFile | None = None,
     form: str | None = None,
     layout: str | None = None,
+    metrics: str | None = None,
     territory: str | None = None,
     samples: Natural | None = None,
     text: bool = True,
 ) -> None:
-    """Show the scores of runs with their confidence intervals.
+    """Say what runs show, and give the scores behind it with their confidence intervals.
 
     With --layout, the figures of a paper are printed next to yours; runs with other settings are below the table.
 
@@ -46,18 +50,27 @@ def report(
 
     Args:
         results (RESULTS): Result files of runs, or folders that contain them (--output_path of a run).
-        output (-o): Write to this file. Its extension sets the format: .html (a page), .md, .csv or .json.
-        form (--format): The output format: md, csv or json. The default is md.
+        output (-o): Write to this file. Its extension sets the format: .html (a page), .md, .csv, .json or .tex.
+        form (--format): The output format: md, csv, json or latex. The default is md.
         layout: Print the tables of a paper (xrag, ...), or `policies`: retrieval by language pair.
+        metrics: Metrics to show, separated by commas, or `all`: every metric by task and pair, what is lost, and the
+            controls. The default is the headline, of one system with a few more. CSV and JSON have all.
         territory: Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples.
         samples: Number of samples of each task in the HTML page. The default is as many as fit into 5 MB.
         text: Include the texts of passages in the HTML page.
     """
-    form = form_of(form, output, () if territory is not None else ("html",))
+    form = form_of(form, output, () if territory is not None else ("html", "tex"))
     if form == "html" and output is not None:
-        from mrag_eval.report import write_report
+        from mrag_eval.report import report_tables, write_report, write_tables
 
-        refuse_with(context, "an HTML page", "layout")
+        refuse_with(context, "an HTML page", "metrics")
+        if layout is not None:
+            refuse_with(context, "--layout", "samples", "text")
+            with warned_of_unsupported(results):
+                tables = report_tables(layout, results)
+                write_tables(tables, output, f"Layout {layout}")
+            typer.echo(f"{output}: {number_of(len(tables), 'table')}")
+            return
         with warned_of_unsupported(results):
             data = write_report(results, output, samples=samples, text=text)
         size = output.stat().st_size / 1e6
@@ -66,9 +79,9 @@ def report(
         )
         return
     if territory is None:
-        write_or_print(_tables(results, form, layout, printed=output is None), output)
+        write_or_print(_tables(results, form, layout, metrics, printed=output is None), output)
         return
-    refuse_with(context, "--territory", "layout", "samples", "text")
+    refuse_with(context, "--territory", "layout", "metrics", "samples", "text")
     from mrag_eval.report import read_case, shown_case
 
     if form == "csv":
@@ -79,20 +92,29 @@ def report(
     write_or_print(shown, output)
 
 
-def _tables(results: list[Path], form: str, layout: str | None, *, printed: bool) -> str:
-    from mrag_eval.report import render
+def _tables(results: list[Path], form: str, layout: str | None, metrics: str | None, *, printed: bool) -> str:
+    from mrag_eval.report import findings_of, latex_tables, render, with_findings
 
     with warned_of_unsupported(results):
         # the papers' tables load more than the scores
         if layout:
             from mrag_eval.report import report_tables
 
-            return render(report_tables(layout, results), form)
-        from mrag_eval.report import findings_of, score_tables, with_findings
+            tables = report_tables(layout, results)
+            return latex_tables(tables) if form in _LATEX else render(tables, form)
+        from mrag_eval.report import score_tables, short_tables
 
         # who reads a file lays it out
         width = screen_width() if printed else None
-        text = render(score_tables(results), form, width)
+        named = [name.strip() for name in (metrics or "").split(",") if name.strip()]
+        whole = named == ["all"] or form in ("csv", "json")
+        tables = score_tables(results) if whole else short_tables(results, named, width)
+        if form in _LATEX:
+            return latex_tables(tables, findings_of(results))
+        text = render(tables, form, width)
+        if printed and not whole:
+            folders = " ".join(map(shlex.quote, map(str, results)))
+            text += f"\n\nnext       mrag-eval report {folders} --metrics all    every metric, pair and control"
         return text if form == "csv" else with_findings(findings_of(results), text, form, width)
 
 

@@ -61,7 +61,7 @@ def score(
     from mrag_eval.cli._plan import pairs_given
     from mrag_eval.config import undotted
     from mrag_eval.platform import check_output
-    from mrag_eval.report import finding_lines, findings_of, read_results
+    from mrag_eval.report import finding_lines, findings_of, read_results, render, short_tables
     from mrag_eval.scoring import panel_line
 
     # a log that is not there is what to say first
@@ -88,7 +88,10 @@ def score(
     if dry_run or output is None:
         return
     results = _front.score(found, asked and names, model=model or log.stem, output=output, **settings)
-    typer.echo("\n".join([*finding_lines(findings_of([results.path]), screen_width()), *_front.score_lines(results)]))
+    width = screen_width()
+    typer.echo("\n".join([*finding_lines(findings_of([results.path]), width), *_front.score_lines(results)]))
+    if pairs := short_tables([results.path], width=width)[1:]:
+        typer.echo(f"\n{render(pairs, width=width)}\n")
     leaves = read_results([results.path])[0].leaves.values()
     for leaf in leaves:
         for what, table in leaf.scores.panels.items():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from inspect import signature
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, get_type_hints
 
@@ -105,7 +108,8 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         settings = {**settings, "device": EvaluatorConfig().device}
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
-    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    with _no_commit_outside_git():
+        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
@@ -124,6 +128,20 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     # a further run of this process may plan before it is known to the harness
     remove_ended()
     return found
+
+
+@contextmanager
+def _no_commit_outside_git() -> Iterator[None]:
+    """Spare the harness its question to git where there is no repository: git would print that as a fatal error."""
+    from lm_eval import evaluator
+
+    here, of_harness = Path.cwd(), evaluator.get_git_commit_hash
+    if "GIT_DIR" not in os.environ and not any((folder / ".git").exists() for folder in (here, *here.parents)):
+        evaluator.get_git_commit_hash = lambda: None
+    try:
+        yield
+    finally:
+        evaluator.get_git_commit_hash = of_harness
 
 
 def score_table(results: Mapping[str, Any], main: Mapping[str, str] = MappingProxyType({})) -> str:

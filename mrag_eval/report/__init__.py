@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.comparison._gate_text import gate_lines, gate_markdown, github_annotations, junit
     from mrag_eval.report.exports._export import Options
     from mrag_eval.report.exports._formats import EXPORTS, export
+    from mrag_eval.report.exports._latex import latex_tables
     from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
     from mrag_eval.report.files._results import OUTCOMES, LeafResult, ResultFile, read_results
     from mrag_eval.report.files._sample import Sample
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from mrag_eval.report.page._changes import write_changes
     from mrag_eval.report.page._gather import page_data
     from mrag_eval.report.page._plot import Plot, plot
-    from mrag_eval.report.page._score_table import score_table, score_tables
-    from mrag_eval.report.page._write import write_report
+    from mrag_eval.report.page._score_table import opening, score_table, score_tables, short_tables
+    from mrag_eval.report.page._write import write_report, write_tables
     from mrag_eval.report.tables._case import read_case, shown_case
     from mrag_eval.report.tables._controls import TaskControls, control_tables
     from mrag_eval.report.tables._layout_schema import LayoutTable, layout_names, load_layout

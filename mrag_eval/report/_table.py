@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
+from textwrap import wrap
 
 from mrag_eval.core import decimal, pipe_table, score_text
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import ConfigError, csv_cell, did_you_mean
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import scale_of
+
+# Lines that give one reason for blanks of several rows, on a screen.
+_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +87,32 @@ def markdown(tables: Sequence[Table], width: int | None = None) -> str:
     """
     parts = []
     for table in tables:
-        marked, differences = _marked(table)
-        notes = [f"- {note}" for note in (*_blanks(table), *differences, *table.notes)]
+        marked, told = noted(table, width)
+        notes = [f"- {note}" for note in told]
+        if width is not None:
+            notes = [
+                line for note in notes for line in wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
+            ]
         grids = "\n\n".join(_grids(marked, width))
         parts.append("\n".join([f"### {table.title}", "", grids, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts)
 
 
-def _marked(table: Table) -> tuple[Table, list[str]]:
-    """Return the table with marks in its sources for what differs from it, and a line for each difference."""
+def noted(table: Table, width: int | None = None) -> tuple[Table, list[str]]:
+    """Return the table with marks in its sources for what differs from it, and the lines below it."""
     ours = [row.differs for row in table.rows if not row.source.startswith(("paper", "computed", "no run"))]
     shared, marks = numbered(ours)
     rows = tuple(replace(row, source=row.source + "".join(marks.get(t, "") for t in row.differs)) for row in table.rows)
     lines = [f"all runs of ours differ: {text}" for text in shared] + [f"{m.strip()} {t}" for t, m in marks.items()]
-    return replace(table, rows=rows), lines
+    return replace(table, rows=rows), [*_blanks(table, width), *lines, *table.notes]
+
+
+def as_texts(table: Table) -> tuple[tuple[str, ...], list[tuple[list[str], list[str]]]]:
+    """Return the heads of a table, and the labels and figures of each row; the sources are labels, if rows have one."""
+    sources = [[row.source] if any(one.source for one in table.rows) else [] for row in table.rows]
+    heads = (*table.stub, "from") if any(sources) else table.stub
+    rows = zip(table.rows, sources, strict=True)
+    return heads, [([*row.labels, *source], [_shown(cell, table) for cell in row.cells]) for row, source in rows]
 
 
 def numbered(rows: Sequence[Sequence[str]]) -> tuple[list[str], dict[str, str]]:
@@ -107,22 +124,31 @@ def numbered(rows: Sequence[Sequence[str]]) -> tuple[list[str], dict[str, str]]:
 
 def _grids(table: Table, width: int | None) -> list[str]:
     """Return the pipe table of a table, or as few as hold it within a width; of one turned, rows are columns."""
-    heads = (*table.stub, "from")
-    labels = [(*row.labels, row.source) for row in table.rows]
-    cells = [[_shown(cell, table) for cell in row.cells] for row in table.rows]
+    heads, rows = as_texts(table)
+    labels, cells = [label for label, _ in rows], [own for _, own in rows]
     (whole, *others) = _blocks(heads, labels, table.columns, cells, None)
     if width is None or not cells or len(whole.partition("\n")[0]) <= width:
         return [whole, *others]
     shared = [i for i, of in enumerate(zip(*labels, strict=True)) if len({*of}) == 1 and (i or len(labels) > 1)]
     apart = [i for i in range(len(heads)) if i not in shared] or [0]
-    own = [tuple(row[i] for i in apart) for row in labels]
+    own = [[row[i] for i in apart] for row in labels]
     straight = _blocks([heads[i] for i in apart], own, table.columns, cells, width)
     names = [(name,) for name in table.columns]
     # a label may name its source
-    told = [[part for part in row[:-1] if part] + [row[-1]] * (row[-1] not in "".join(row[:-1])) for row in own]
+    told = [
+        [part for part in row[:-1] if part] + [row[-1]] * (not row[:-1] or row[-1] not in "".join(row[:-1]))
+        for row in own
+    ]
     turned = _blocks([""], names, [" · ".join(row) for row in told], [*zip(*cells, strict=True)], width)
     said = [" · ".join(f"{heads[i]}: {labels[0][i]}" for i in shared)] if shared else []
     return [*said, *min(straight, turned, key=len)]
+
+
+def table_width(table: Table) -> int:
+    """Return the columns that a table takes in one piece."""
+    from rich.cells import cell_len
+
+    return cell_len(_grids(table, None)[0].partition("\n")[0])
 
 
 def _blocks(
@@ -170,8 +196,8 @@ def _shown(cell: Cell, table: Table) -> str:
     return text + (f" (n={cell.n:,})" if cell.n is not None else "")
 
 
-def _blanks(table: Table) -> list[str]:
-    """Return a line for each row and reason, with the columns or tasks that the reason applies to."""
+def _blanks(table: Table, width: int | None) -> list[str]:
+    """Return a line for each row and reason, with the columns or tasks that it applies to, or for a frequent reason."""
     where: dict[tuple[str, str], list[str]] = {}
     for row in table.rows:
         for name, cell in zip(table.columns, row.cells, strict=True):
@@ -181,7 +207,17 @@ def _blanks(table: Table) -> list[str]:
     together: dict[tuple[str, str], list[str]] = {}
     for (model, reason), cells in where.items():
         together.setdefault(("; ".join(dict.fromkeys(cells)), reason), []).append(model)
-    return [f"{', '.join(models)}, blank: {cells}: {reason}" for (cells, reason), models in together.items()]
+    reasons = Counter(reason for _, reason in together)
+    lines = [
+        f"{', '.join(models)}, blank: {cells}: {reason}"
+        for (cells, reason), models in together.items()
+        if width is None or reasons[reason] <= _LISTED
+    ]
+    return lines + [
+        f"blank in {sum(why == reason for _, why in where)} rows: {reason}"
+        for reason, n in reasons.items()
+        if width is not None and n > _LISTED
+    ]
 
 
 def comma_separated(tables: Sequence[Table]) -> str:

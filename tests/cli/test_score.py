@@ -48,7 +48,7 @@ def test_scores_are_shown_with_their_n_and_what_they_leave_out(command: Run, tmp
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.startswith("verbatim_quote"))
     assert line.split()[1:] == ["66.7", "[20.8,", "93.9]", "n=3", "2", "the", "reply", "quotes", "nothing"]
-    assert "de->de 1" in out
+    assert "by language of the question (down) and of the contexts (across)" in out
     assert f"mrag-eval report {Path('out')} -o report.html" in out
     assert len(list((tmp_path / "out").iterdir())) == 2
 

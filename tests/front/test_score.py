@@ -917,7 +917,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("report first second", "correct_language"),
+        ("report first second", "match_unicode"),
         ("report first -o page.html", "120 samples"),
         ("compare first second", "match_unicode"),
         ("gate --save base.json first", "base.json"),

@@ -447,7 +447,7 @@ def test_reports_and_exports_show_the_claims_judged_later(tasks: Path, judges: A
     judges(a=supports, b=supports)
     out = ran(tasks, "out", ["match"])
     done("claims", out)
-    shown = cli("report", out)
+    shown = cli("report", out, "--metrics", "all")
     assert shown.exit_code == 0, f"{shown.output} {shown.exception}"
     assert "grounded" in shown.output
     assert cli("report", out, "-o", "page.html").exit_code == 0

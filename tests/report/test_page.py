@@ -320,7 +320,7 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert re.fullmatch(rf"{re.escape(str(page))}: 2 tasks, 48 samples, \d\.\d MB", done.stdout.strip())
     assert page.stat().st_size < 5e6
-    done = CliRunner().invoke(app, ["report", str(runs)], obj=Session())
+    done = CliRunner().invoke(app, ["report", str(runs), "--metrics", "all"], obj=Session())
     assert "| qa_one | some-model | 30.0 [20.0, 50.0] (n=23) | 45.0 [20.0, 50.0] (n=24) |" in single_spaced(done.output)
     done = CliRunner().invoke(app, ["report", str(runs), "-o", str(page), "--layout", "xrag"], obj=Session())
     assert done.exit_code == 2

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from mrag_eval import load_results
 from mrag_eval.cli import Session, app
-from mrag_eval.report import Cell, Row, Table, page_data, render
+from mrag_eval.report import Cell, Row, Table, page_data, render, write_tables
 from mrag_eval.report.page._section import Listing
 from mrag_eval.report.page.sections._unscored import SECTION
 from tests.report.runs import row, write_full_run, write_run
@@ -24,9 +24,13 @@ _SCORE = {"value": 0.25, "low": 0.1, "high": 0.5, "n": 20, "method": "Wilson"}
 
 
 def _report(folder: Path, *flags: str) -> str:
-    done = CliRunner().invoke(app, ["report", str(folder), *flags], obj=Session(), env={"COLUMNS": "100"})
+    """Return every metric as the command prints it, each note in one line; other ``flags`` replace that choice."""
+    asked = flags or ("--metrics", "all")
+    done = CliRunner().invoke(app, ["report", str(folder), *asked], obj=Session(), env={"COLUMNS": "100"})
     assert done.exit_code == 0, done.output
-    return single_spaced(done.stdout)
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("next") and "latex" not in flags]
+    assert all(cell_len(line) <= 100 for line in lines)
+    return single_spaced(done.stdout.replace("\n  ", " "))
 
 
 def _run(folder: Path, scores: Mapping[str, Any], **config: Any) -> Path:
@@ -144,6 +148,64 @@ def test_a_score_without_an_interval_has_none_in_the_text_table(tmp_path: Path) 
 def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:
     by = {"pair": {"ar->en": _SCORE}}
     assert "pair of languages" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
+
+
+def _languages(value: float) -> Mapping[str, Any]:
+    cells = {code: {**_SCORE, "value": value / 2 if code == "ar" else value, "n": 10} for code in ("ar", "en")}
+    pairs = {"ar->en": _SCORE, "en->en": _SCORE, "ar->ar": _SCORE}
+    return {"metrics": {"match": {**_SCORE, "value": value, "by": {"query_lang": cells, "pair": pairs}}}}
+
+
+def test_of_one_task_the_table_has_languages_down_and_the_pairs_follow(tmp_path: Path) -> None:
+    more = {f"metric_{i}": _SCORE for i in range(9)}
+    scores = {**_languages(0.5), "unscored": {"correct_language": {"the detector does not know Hausa": 20}}}
+    scores["metrics"] = {**scores["metrics"], **more}
+    text = _report(_run(tmp_path, scores), "--format", "md")
+    # as many metrics as fit, the headline first, and n once a row
+    assert "| language | n | match | metric_0 | metric_1 | metric_2 |\n" in text
+    assert "| all | 20 | 50.0 [10.0, 50.0] |" in text
+    assert "| ar | 25.0 [10.0, 50.0] (n=10) | |" in text or "| ar | 10 | 25.0 [10.0, 50.0] |" in text
+    assert "no row has correct_language: the detector does not know Hausa (qa)" in text
+    assert "### match by language of the question (down) and of the relevant document (across)" in text
+    assert "| ar | 25.0 [10.0, 50.0] (n=20) | 25.0 [10.0, 50.0] (n=20) |" in text
+    assert "mrag-eval report" in text.splitlines()[-1]
+    assert "| language | n | metric_5 |" in _report(tmp_path, "--metrics", "metric_5")
+
+
+@pytest.mark.parametrize(("tasks", "head"), [(1, "language"), (12, "task")])
+def test_systems_stand_side_by_side_with_their_headline_alone(tasks: int, head: str, tmp_path: Path) -> None:
+    for name, value in (("one", 0.5), ("two", 0.75)):
+        rows = {f"qa{i}": [row(0)] for i in range(tasks)}
+        scores = {"rows": 20, **_languages(value), "failures": {"plan": {"server": 3}}}
+        folder = write_run(tmp_path / name, rows, config={"scores": scores})
+        for file in folder.rglob("results_*.json"):
+            file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), "model_name": name}), "utf-8")
+    text = _report(tmp_path, "--format", "md")
+    assert f"| {head} | n | one | two |" in text
+    assert text.count("25.0 [10.0, 50.0] | 37.5 [10.0, 50.0]") == (tasks == 1)
+    assert text.count("| 20 | 50.0 [10.0, 50.0] | 75.0 [10.0, 50.0] |") == tasks
+    # what is said of all is said once
+    assert text.count("failed: plan of 3 (3 server)") == 1
+    latex = _report(tmp_path, "--format", "latex")
+    assert "\\toprule" in latex
+    assert latex.count("\\caption{Scores by match") == 1
+    assert r"\textbf" not in latex
+
+
+def test_a_metric_that_no_run_has_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    _run(tmp_path, {"metrics": {"match": _SCORE}})
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--metrics", "matc"], obj=Session())
+    assert "--metrics: no run has 'matc'; did you mean 'match'?" in str(done.exception)
+
+
+def test_a_layout_is_written_as_a_page_too(tmp_path: Path) -> None:
+    """Its figures, notes and heads are those of the printed table."""
+    table = Table("t", "A <b>", ("task",), ("match",), (Row(("qa",), "this run", (Cell(25.0, n=3),), ("k=1",)),), 1)
+    write_tables([table], tmp_path / "page.html", "Layout")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    for part in ("A &lt;b&gt;", "25.0 (n=3)", "this run [1]", "[1] k=1", '<th scope="col">match</th>'):
+        assert part in page
+    assert "<script" not in page
 
 
 def test_a_metric_that_was_asked_for_and_is_left_out_is_named(tmp_path: Path) -> None:

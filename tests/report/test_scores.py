@@ -93,9 +93,8 @@ def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) 
     assert (whole.worst_case, whole.best_case) == (pytest.approx(10 / 25), pytest.approx(15 / 25))
     notes = score_table([folder]).notes
     assert notes == (
-        "unnamed model, qa, acc: 5 rows unscored (no verdict); with all of them wrong 40.0, "
-        "with all of them right 60.0",
-        "unnamed model, qa: rows of 4 groups were resampled together; design effect 6.3",
+        "acc: 5 rows unscored (no verdict); with all of them wrong 40.0, with all of them right 60.0 (qa)",
+        "qa: rows of 4 groups were resampled together; design effect 6.3",
     )
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from mrag_eval.core import decimal
 from mrag_eval.platform import write_whole
-from mrag_eval.report._table import numbered
+from mrag_eval.report._table import Table, as_texts, noted, numbered
 from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._scores import Score
+from mrag_eval.report.findings._record import Finding
 from mrag_eval.scoring import direction_lines, more_is_better, scale_of
 
+_CITED = (
+    "@software{mrag_eval, title = {mrag-eval: multilingual retrieval-augmented generation, evaluated}, "
+    f"version = {{{version('mrag-eval')}}}}}"
+)
+_FIGURES = "Brackets are 95% intervals, n counts rows"
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -74,6 +81,38 @@ def latex_table(runs: Sequence[Run], *, bold: bool = False) -> str:
     foot = "; ".join([rf"{percent} with 95\% intervals", *([span] if span else []), *notes])
     lines.append(f"\\par\\smallskip{{\\footnotesize {foot}.}}")
     return "\n".join(lines) + "\n"
+
+
+def latex_tables(tables: Sequence[Table], found: Sequence[Finding] = ()) -> str:
+    """Return tables as ``booktabs`` floats, captioned with what was ``found``, their figures' kind and their notes.
+
+    A system is bold if it is shown to be the best; nothing else is.
+    """
+    best = {one.subjects[0] for one in found if one.template == "best"}
+    parts = ["% \\usepackage{booktabs}", f"% cite: {_CITED}"]
+    for table in tables:
+        marked, notes = noted(table)
+        heads, rows = as_texts(marked)
+        said = " ".join(one.sentence for one in found if table is tables[0])
+        caption = ". ".join(part.rstrip(".") for part in (table.title, said, _FIGURES, *notes) if part)
+        shown = [name in best for name in table.columns]
+        lines = [_line((*heads, *table.columns), [False] * len(heads) + shown), "\\midrule"]
+        for labels, figures in rows:
+            # of a task or language alone, nothing is shown
+            bold = [one and labels[0] == "all" for one in shown]
+            lines.append(_line((*labels, *figures), [False] * len(labels) + bold))
+        parts += [
+            "\\begin{table}",
+            rf"\caption{{{escaped(caption)}.}}",
+            f"\\begin{{tabular}}{{{'l' * len(heads)}{'r' * len(table.columns)}}}",
+            *("\\toprule", *lines, "\\bottomrule", "\\end{tabular}", "\\end{table}"),
+        ]
+    return "\n".join(parts)
+
+
+def _line(texts: Sequence[str], bold: Sequence[bool]) -> str:
+    cells = (rf"\textbf{{{escaped(text)}}}" if told else escaped(text) for text, told in zip(texts, bold, strict=True))
+    return " & ".join(cells) + r" \\"
 
 
 def _cell(score: Score | None, best: Mapping[tuple[str, str], float]) -> str:

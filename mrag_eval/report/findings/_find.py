@@ -40,15 +40,12 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
     return [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
 
 
-def findings_of(paths: Sequence[Path], *, last: bool = False) -> list[Finding]:
-    """Return the findings of the result files at ``paths``, whose samples are read; with ``last`` of the newest run.
+def findings_of(paths: Sequence[Path]) -> list[Finding]:
+    """Return the findings of the result files at ``paths``, whose samples are read.
 
     Samples that cannot be read are left out with a warning: the figures do not need them.
     """
     runs = result_leaves(paths)
-    if last:
-        newest = max((file for _, file in runs), key=lambda file: file.date)
-        runs = [(leaf, file) for leaf, file in runs if leaf.run == newest.model and leaf.task in newest.leaves]
     rows: dict[str, list[PageRow]] = {}
     for leaf, _ in runs:
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mrag_eval.core import decimal, is_language, language_name
 from mrag_eval.platform import Wait, finite, missing_extra, replaced
+from mrag_eval.report._table import Table, as_texts, noted
 from mrag_eval.report.findings._record import sentences
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
@@ -59,6 +60,21 @@ def write_report(
         with replaced(out) as part:
             part.write_bytes(_encoded(_page(data, title, vega)))
     return data
+
+
+def write_tables(tables: Sequence[Table], out: Path, title: str) -> None:
+    """Write tables with their notes to ``out``, as one page without scripts."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
+    shown = [(marked, *as_texts(marked), notes) for marked, notes in map(noted, tables)]
+    css = Markup((_FOLDER / "page.css").read_text(encoding="utf-8"))
+    text = environment.get_template("tables.html.jinja").render(
+        title=title, tables=shown, css=css, version=version("mrag-eval")
+    )
+    with replaced(out) as part:
+        part.write_bytes(_encoded(text))
 
 
 def _encoded(text: str) -> bytes:
