@@ -6,7 +6,7 @@ from mrag_eval.platform import lazy_door
 
 if TYPE_CHECKING:
     from mrag_eval._front._evaluate import evaluate
-    from mrag_eval._front._log_text import all_cut, log_lines, score_lines
+    from mrag_eval._front._log_text import all_cut, log_lines
     from mrag_eval._front._logs import Log
     from mrag_eval._front._results import Results
     from mrag_eval._front._retrieve import RetrievedRun, retrieve

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import Survey
-from mrag_eval.core import UNSURE_LANGUAGE, columns, score_text
+from mrag_eval.core import UNSURE_LANGUAGE
 from mrag_eval.platform import number_of
 from mrag_eval.report import read_results
-from mrag_eval.scoring import scale_of
 
 # Languages, reasons and pairs that a line names.
 _MOST = 8
@@ -71,24 +70,3 @@ def unread_lines(found: Survey) -> Iterator[tuple[str, str]]:
         yield "not read", ", ".join(found.log.unread)
     if found.unread:
         yield "rows not read", f"{len(found.unread):,}, the first: {next(iter(found.unread.values())).message}"
-
-
-def score_lines(results: Results) -> list[str]:
-    """Return a line for each metric of a log that was scored, and one for outcomes."""
-    out: list[str] = []
-    (file,) = read_results([results.path])
-    for leaf in file.leaves.values():
-        scores, lines = leaf.scores, []
-        if all_cut(results):
-            out.append("every reply ends within its thinking: there is no answer to score; allow more tokens")
-        for name in dict.fromkeys([*scores.metrics, *scores.unscored]):
-            found, scale = scores.metrics.get(name), scale_of(name)
-            left = Counter(scores.unscored.get(name, {})).most_common()
-            value = "" if found is None else score_text(found.value, found.low, found.high, scale=scale.factor)
-            lines.append(
-                (name, value, f"n={0 if found is None else found.n:,}", "; ".join(f"{n:,} {why}" for why, n in left))
-            )
-        out += columns(lines, "lrrl")
-        if scores.outcomes:
-            out.append("no answer: " + ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items()))
-    return out

@@ -61,7 +61,7 @@ def score(
     from mrag_eval.cli._plan import pairs_given
     from mrag_eval.config import undotted
     from mrag_eval.platform import check_output
-    from mrag_eval.report import finding_lines, findings_of, read_results, render, short_tables
+    from mrag_eval.report import opening, read_results
     from mrag_eval.scoring import panel_line
 
     # a log that is not there is what to say first
@@ -88,21 +88,23 @@ def score(
     if dry_run or output is None:
         return
     results = _front.score(found, asked and names, model=model or log.stem, output=output, **settings)
-    width = screen_width()
-    typer.echo("\n".join([*finding_lines(findings_of([results.path]), width), *_front.score_lines(results)]))
-    if pairs := short_tables([results.path], width=width)[1:]:
-        typer.echo(f"\n{render(pairs, width=width)}\n")
+    cut = _front.all_cut(results)
+    if cut:
+        typer.echo("every reply ends within its thinking: there is no answer to score; allow more tokens")
+    typer.echo(opening([results.path], screen_width(), every=asked is not None))
     leaves = read_results([results.path])[0].leaves.values()
     for leaf in leaves:
         for what, table in leaf.scores.panels.items():
             typer.echo("\n".join([panel_line(table, what), *table_lines(table, says_what(table.scale))]))
-    typer.echo(f"results         {results.path}")
+    typer.echo(f"\nresults         {results.path}")
     lost = [f"{leaf.task}: no row has its main metric, {leaf.lost_headline}" for leaf in leaves if leaf.lost_headline]
     if lost:
         typer.echo("\n".join(lost), err=True)
-    if lost or _front.all_cut(results):
+    if lost or cut:
         raise typer.Exit(1)
-    typer.echo(f"next            mrag-eval report {output} -o report.html")
+    typer.echo(
+        f"next            mrag-eval report {output} -o report.html      (--metrics all: every metric, pair and control)"
+    )
 
 
 def columns_given(given: list[str] | None) -> dict[str, str]:

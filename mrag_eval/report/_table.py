@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
@@ -204,19 +203,17 @@ def _blanks(table: Table, width: int | None) -> list[str]:
             if cell.value is None and cell.reason != "":
                 key = (row.labels[-1], cell.reason or "no figure")
                 where.setdefault(key, []).append(cell.task or ", ".join((*row.labels[:-1], name)))
-    together: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[str, dict[str, list[str]]] = {}
     for (model, reason), cells in where.items():
-        together.setdefault(("; ".join(dict.fromkeys(cells)), reason), []).append(model)
-    reasons = Counter(reason for _, reason in together)
-    lines = [
-        f"{', '.join(models)}, blank: {cells}: {reason}"
-        for (cells, reason), models in together.items()
-        if width is None or reasons[reason] <= _LISTED
-    ]
-    return lines + [
-        f"blank in {sum(why == reason for _, why in where)} rows: {reason}"
-        for reason, n in reasons.items()
-        if width is not None and n > _LISTED
+        reasons.setdefault(reason, {}).setdefault("; ".join(dict.fromkeys(cells)), []).append(model)
+    return [
+        line
+        for why, places in reasons.items()
+        for line in (
+            [f"blank in {sum(map(len, places.values()))} rows: {why}"]
+            if width is not None and len(places) > _LISTED
+            else [f"{', '.join(models)}, blank: {cells}: {why}" for cells, models in places.items()]
+        )
     ]
 
 

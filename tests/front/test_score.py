@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mrag_eval import MragError, Results, score
-from mrag_eval._front import Log, _survey, log_lines, measured_names, read_log, score_lines
+from mrag_eval._front import Log, _survey, log_lines, measured_names, read_log
 from mrag_eval._front._score import _indented
 from mrag_eval.cli import main
 from mrag_eval.config import GROUNDED, judged_metrics
@@ -35,7 +35,6 @@ from mrag_eval.report import (
 )
 from mrag_eval.scoring import METRICS
 from mrag_eval.systems import FIELDS, PASSAGE, decoded
-from tests.report.runs import write_run
 from tests.worlds import logs
 from tests.worlds.labelled import CONTEXTS, NO, OPEN, QUESTIONS, SENTENCES, YES, memerag, psiloqa
 from tests.worlds.logs import COLUMNS, TURNS, Turn, rows_of, write_log
@@ -410,17 +409,6 @@ def test_rows_that_lack_something_are_counted_in_words(lacking: int) -> None:
     survey = read_log([{**row, **({"passages": []} if n < lacking else {})} for n, row in enumerate(rows)])
     said = "\n".join(log_lines(survey, ["refused"], asked=True))
     assert ("row has no context" in said, "rows have no context" in said) == (lacking == 1, lacking == 2)
-
-
-@pytest.mark.parametrize("reasons", range(5))
-def test_every_row_without_a_score_has_its_reason(reasons: int, tmp_path: Path) -> None:
-    left = {f"reason {n}": n + 1 for n in range(reasons)}
-    cell = {"value": 0.5, "low": 0.2, "high": 0.8, "n": 3}
-    scores = {"rows": 3 + sum(left.values()), "metrics": {"match": cell}, "unscored": {"match": left}}
-    folder = write_run(tmp_path, {"log": [{"row": "r", "cell": {}, "values": {}}]}, config={"scores": scores})
-    (line,) = score_lines(Results(next(folder.rglob("results_*.json"))))
-    assert [f"{n} {why}" in line for why, n in left.items()] == [True] * reasons
-    assert line.count("reason") == reasons
 
 
 def test_a_language_that_is_not_relied_on_leaves_its_metrics_unscored() -> None:

@@ -97,13 +97,9 @@ def test_a_later_run_of_a_part_of_the_rows_does_not_replace_a_whole_one(tmp_path
 
 def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:
     text = _report(write_full_run(tmp_path))
-    assert "### Scores by pair of languages" in text
-    cell = "30.0 [20.0, 50.0] (n=23)"
-    pairs = text.partition("### Scores by pair of languages")[2]
-    # what all rows share is said above the table
-    assert pairs.lstrip().startswith("metric: match · from: some-model\n")
-    assert "| task | ar->en | en->en | zh->en |" in text
-    assert f"| qa_one | {cell} | {cell} | {cell} |" in text
+    assert "### match by language of the question (down) and of the relevant document (across) · qa_one\n" in text
+    assert "| question | en |\n" in text
+    assert "| ar | 30.0 [20.0, 50.0] (n=23) |" in text
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 40), (2, 9), (12, 3), (20, 24), (3, 0)])
@@ -147,7 +143,7 @@ def test_a_score_without_an_interval_has_none_in_the_text_table(tmp_path: Path) 
 
 def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:
     by = {"pair": {"ar->en": _SCORE}}
-    assert "pair of languages" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
+    assert "language of the question" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
 
 
 def _languages(value: float) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, combinations
 from pathlib import Path
@@ -94,19 +95,21 @@ def test_unscored_rows_and_groups_are_shown_with_what_they_mean(tmp_path: Path) 
     notes = score_table([folder]).notes
     assert notes == (
         "acc: 5 rows unscored (no verdict); with all of them wrong 40.0, with all of them right 60.0 (qa)",
-        "qa: rows of 4 groups were resampled together; design effect 6.3",
+        "rows of 4 groups were resampled together; design effect 6.3 (qa)",
     )
 
 
 def test_the_groups_of_many_tasks_are_one_remark(tmp_path: Path) -> None:
     config = {}
-    for size in (2, 4, 5):
+    for size in (2, 3, 4, 5, 6):
         rows = [row(i, group=f"g{i // size}", acc=float(i < 10)) for i in range(20)]
         records = [RowRecord(r["row"], r["cell"], r["values"], group=r["group"]) for r in rows]
         config[f"qa{size}"] = (rows, {"scores": to_json(summarize(records))})
     folders = [write_run(tmp_path / name, {name: rows}, config=of) for name, (rows, of) in config.items()]
     (note,) = (note for note in score_table(folders).notes if "resampled" in note)
-    assert note.startswith("3 tasks: rows of 4 to 10 groups were resampled together; design effect ")
+    assert re.fullmatch(
+        r"rows of 10 groups were resampled together; design effect \d\.\d \(qa2; with other figures in 4 more\)", note
+    )
 
 
 def test_rows_that_count_for_another_rate_are_in_no_bound(tmp_path: Path) -> None:

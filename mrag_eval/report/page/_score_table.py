@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from mrag_eval.config import CONTEXT_PAIR, unlisted
@@ -47,105 +48,81 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
     leaves = result_leaves(results)
     known = metrics_in_order(leaf.result for leaf, _ in leaves)
     if wrong := [name for name in metrics if name not in known]:
-        raise ConfigError(
-            f"--metrics: no run has '{wrong[0]}'{did_you_mean(wrong[0], known)}", f"one of all, {', '.join(known)}"
-        )
-    scored = [
-        name
-        for name in known
-        if any(getattr(leaf.result.metrics.get(name), "value", None) is not None for leaf, _ in leaves)
-    ]
-    sided = sorted(scored, key=lambda name: more_is_better(name) is None)
-    chosen = [*dict.fromkeys(metrics or (*known[:1], *sided))][: max(len(metrics), 1 + _MORE)]
+        said = f"--metrics: no run has '{wrong[0]}'{did_you_mean(wrong[0], known)}"
+        raise ConfigError(said, f"one of all, {', '.join(known)}")
+    values = {
+        name: one.value for leaf, _ in leaves for name, one in leaf.result.metrics.items() if one.value is not None
+    }
+    sided = sorted((name for name in known if name in values), key=lambda name: more_is_better(name) is None)
+    chosen = [*metrics] or [*dict.fromkeys((*known[:1], *sided))][: 1 + _MORE]
     place = {((leaf.run, leaf.mode, leaf.variant), leaf.task): leaf for leaf, _ in leaves}
     systems, tasks = [*dict.fromkeys(system for system, _ in place)], [*dict.fromkeys(task for _, task in place)]
-    if len(systems) > 1 and len(place) == len(systems) * len(tasks):
-        apart = [len({*parts}) > 1 for parts in zip(*systems, strict=True)]
-        names = {
-            one: " · ".join(part for part, told in zip(one, apart, strict=True) if told and part) for one in systems
-        }
-        heads = {name or system[0]: system for system, name in names.items()}
-        shown = metrics or chosen[:1]
-        tables = [_side_by_side(leaves, metric, heads, tasks, place) for metric in shown]
+    apart = [len({*parts}) > 1 for parts in zip(*systems, strict=True)]
+    names = {one: " · ".join(part for part, told in zip(one, apart, strict=True) if told and part) for one in systems}
+    if len(systems) == 1 or len(place) < len(systems) * len(tasks):
+        systems, place = systems[:1], {(systems[0], leaf.label): leaf for leaf, _ in leaves}
+        tasks = [task for _, task in place]
+    marks = {code: why for leaf, _ in leaves for code, why in
+             marked_by_controls(leaf.result.scores.controls, chosen[0]).items()}  # fmt: skip
+    heads = [leaf.result.metrics[chosen[0]] for leaf, _ in leaves if chosen[0] in leaf.result.metrics]
+    codes = [*dict.fromkeys(code for one in heads for code in one.cells("query_lang"))] if len(tasks) == 1 else []
+    down = [("all" if len(tasks) == 1 else task, task, "") for task in tasks]
+    down += [(f"{code} °" if code in marks else code, tasks[0], code) for code in codes if len(codes) > 1]
+    if len(systems) == 1:
+        title = "Scores" + (f" of {leaves[0][0].run} · {tasks[0]}" if len(tasks) == 1 else "")
+        blocks = [(title, [(f"{name}{scale_of(name).note}", systems[0], name) for name in chosen])]
     else:
-        shown = chosen
-        for most in range(len(chosen), 0, -1):
-            tables = [_down(leaves, chosen[:most])]
-            if metrics or width is None or table_width(tables[0]) <= width:
-                break
-    return [*tables, *pair_tables(leaves, shown[0])]
+        of = f" · {tasks[0]}" if len(tasks) == 1 else ""
+        blocks = [
+            (f"Scores by {name}{scale_of(name).note}{of}", [(names[one] or one[0], one, name) for one in systems])
+            for name in (metrics or chosen[:1])
+        ]
+    tables = [_short(leaves, title, down, across, place, marks) for title, across in blocks]
+    while len(systems) == 1 < len(chosen) and not metrics and width is not None and table_width(tables[0]) > width:
+        chosen.pop()
+        tables = [_short(leaves, blocks[0][0], down, blocks[0][1][: len(chosen)], place, marks)]
+    return [*tables, *pair_tables(leaves if len(leaves) <= _PAIRED else (), chosen[:1])]
 
 
-def opening(results: Sequence[Path], width: int) -> str:
-    """Return what a terminal shows of runs first: what was found, and the short tables."""
-    tables = render(short_tables(results, width=width), width=width)
+def opening(results: Sequence[Path], width: int, *, every: bool = False) -> str:
+    """Return what a terminal shows of runs first: what was found, and the short tables, with ``every`` metric or few."""
+    metrics = metrics_in_order(leaf.result for leaf, _ in result_leaves(results)) if every else ()
+    tables = render(short_tables(results, metrics, width), width=width)
     return "\n".join([*finding_lines(findings_of(results), width), "", tables])
 
 
-def _side_by_side(
+def _short(
     leaves: Leaves,
-    metric: str,
-    heads: Mapping[str, System],
-    tasks: Sequence[str],
+    title: str,
+    down: Sequence[tuple[str, str, str]],
+    across: Sequence[tuple[str, System, str]],
     place: Mapping[tuple[System, str], Leaf],
+    marks: Mapping[str, str],
 ) -> Table:
-    """Return a metric of systems side by side, by task, or by language if there is one task."""
-    found = {(one.task, one.dimension, one.cell): one for one in leaf_scores(leaves) if one.metric == metric}
-    codes = dict.fromkeys(cell for _, dimension, cell in found if dimension == "query_lang")
-    lines = [(name, "", "") for name in tasks]
-    if len(tasks) == 1:
-        lines = [("all", "", ""), *((code, "query_lang", code) for code in codes if len(codes) > 1)]
-    rows = []
-    for line in lines:
-        own = [place[system, line[0] if len(tasks) > 1 else tasks[0]] for system in heads.values()]
-        cells = [_cell(found.get((leaf.label, *line[1:])), leaf.task, metric) for leaf in own]
-        rows.append(_counted(line[0], cells))
-    title = f"Scores by {metric}{scale_of(metric).note}" + (f" · {tasks[0]}" if len(tasks) == 1 else "")
-    marks = {leaf.label: leaf.label.partition(" [")[2].rstrip("]") for leaf, _ in leaves}
-    said = _together((mark, leaf) for leaf, _ in leaves if (mark := marks[leaf.label]))
-    notes = (*said, *_remarks(leaves, [one for one in found.values() if not one.dimension], [metric]))
-    stub = "language" if len(tasks) == 1 else "task"
-    return Table("short", title, (stub,), ("n", *heads), tuple(rows), 1, notes, intervals=True)
-
-
-def _down(leaves: Leaves, metrics: Sequence[str]) -> Table:
-    """Return tasks x metrics, of a single task its languages x metrics; the headline is the first."""
+    """Return rows of a name, task and language x columns of a name, system and metric; ``marks`` are the controls'."""
     found = {
         (one.task, one.metric, one.cell): one for one in leaf_scores(leaves) if one.dimension in ("", "query_lang")
     }
-    (leaf, _), marks, head = leaves[0], {}, "task"
-    lines = [(leaf.label, leaf, "") for leaf, _ in leaves]
-    title, notes = "Scores", []
-    if len(leaves) == 1:
-        title, head = f"Scores of {leaf.run}" + (f" · {leaf.label}" if leaf.label != leaf.run else ""), "language"
-        marks = marked_by_controls(leaf.result.scores.controls, metrics[0])
-        codes = leaf.result.metrics[metrics[0]].cells("query_lang") if metrics[0] in leaf.result.metrics else {}
-        lines = [("all", leaf, "")]
-        lines += [(f"{code} °" if code in marks else code, leaf, code) for code in codes if len(codes) > 1]
-        alike: dict[str, list[str]] = {}
-        for code in (code for code in codes if code in marks):
-            alike.setdefault(_FIGURE.sub("0", marks[code]), []).append(code)
-        notes = [f"° marked by the controls: {', '.join(own)}: {marks[own[0]]}" + (" in the first" if own[1:] else "")
-                 for own in alike.values()]  # fmt: skip
-    rows = [
-        _counted(name, [_cell(found.get((own.label, metric, code)), own.task, metric) for metric in metrics])
-        for name, own, code in lines
-    ]
-    heads = ("n", *(f"{metric}{scale_of(metric).note}" for metric in metrics))
+    rows = []
+    for name, task, code in down:
+        own = [(place[system, task], metric) for _, system, metric in across]
+        rows.append(_counted(name, [_cell(found.get((one.label, by, code)), one.task, by) for one, by in own]))
+    alike: dict[str, list[str]] = {}
+    for code in (code for _, _, code in down if code in marks):
+        alike.setdefault(_FIGURE.sub("0", marks[code]), []).append(code)
+    metrics = [*dict.fromkeys(metric for _, _, metric in across)]
     whole = [one for one in found.values() if not one.dimension and one.metric in metrics]
-    notes += [*_remarks(leaves, whole, metrics), *_together(_lost(leaves))]
-    return Table("short", title, (head,), heads, tuple(rows), 1, tuple(notes), intervals=True)
-
-
-def _lost(leaves: Leaves) -> Iterator[tuple[str, Leaf]]:
-    """Yield the metrics that no row has, where that is neither a rule nor the benchmark's."""
-    for leaf, _ in leaves:
-        found: dict[str, list[str]] = {}
-        for name, reasons in leaf.result.unscored.items():
-            known = leaf.result.metrics.get(name)
-            if (known is None or known.value is None) and not all(map(leaf.result.omits, reasons)):
-                found.setdefault("; ".join(reasons), []).append(name)
-        yield from ((f"no row has {few(names)}: {why}", leaf) for why, names in found.items())
+    several = len({system for _, system, _ in across}) > 1
+    notes = (
+        *(f"° marked by the controls, {', '.join(own)}: {marks[own[0]]}" for own in alike.values()),
+        *_together(
+            (mark.rstrip("]"), leaf) for leaf, _ in leaves if several and (mark := leaf.label.partition(" [")[2])
+        ),
+        *_remarks(leaves, whole, metrics),
+    )
+    stub = "language" if down[0][0] == "all" else "task"
+    heads = ("n", *(name for name, _, _ in across))
+    return Table("short", title, (stub,), heads, tuple(rows), 1, notes, intervals=True)
 
 
 def _counted(name: str, cells: Sequence[Cell]) -> Row:
@@ -156,34 +133,33 @@ def _counted(name: str, cells: Sequence[Cell]) -> Row:
     return Row((name,), "", (Cell(float(counts.pop() or 0), digits=0), *(replace(cell, n=None) for cell in cells)))
 
 
-def pair_tables(leaves: Leaves, metric: str) -> Iterator[Table]:
-    """Yield of each of a few tasks the languages of questions x those of documents, or of the contexts of a log."""
-    for leaf, _ in leaves if len(leaves) <= _PAIRED else ():
+def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
+    """Yield of each task and metric the languages of questions x those of documents, or of the contexts of a log."""
+    for (leaf, _), metric in product(leaves, metrics):
         found = leaf.result.metrics.get(metric)
         kinds = [(kind, cells) for kind in ("pair", CONTEXT_PAIR) if found and len(cells := found.cells(kind)) > 1]
         if not kinds:
             continue
         kind, cells = kinds[0]
-        ends = [pair.split("->") for pair in cells]
-        asked, others = ([*dict.fromkeys(end[i] for end in ends)] for i in (0, 1))
+        asked, others = ([*dict.fromkeys(pair.split("->")[i] for pair in cells)] for i in (0, 1))
         rows = []
         for code in asked:
-            own = [cells.get(f"{code}->{other}") for other in others]
-            rows.append(
-                Row((code,), "", tuple(percent_cell(one, metric=metric) if one else Cell(None, "") for one in own))
+            own = (cells.get(f"{code}->{other}") for other in others)
+            shown = (
+                percent_cell(one, leaf.task, metric) if one and one.value is not None else Cell(None, "") for one in own
             )
+            rows.append(Row((code,), "", tuple(shown)))
         across = "the contexts" if kind == CONTEXT_PAIR else "the relevant document"
-        title = f"{metric} by language of the question (down) and of {across} (across)"
+        title = f"{metric}{scale_of(metric).note} by language of the question (down) and of {across} (across)"
         title += f" · {leaf.label}" if len(leaves) > 1 else ""
-        yield Table(f"short-{kind}", title, ("question",), tuple(others), tuple(rows), 1, intervals=True)
+        yield Table("pairs", title, ("question",), tuple(others), tuple(rows), 1, intervals=True)
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
-    """Return the table of scores, that by pair of languages if a score was measured in several, and those of losses and
-    controls.
-    """
+    """Return the table of scores, those by pair of languages if there are several, and those of losses and controls."""
     leaves = result_leaves(results)
-    found = [_score_table(leaves), *_pair_table(leaves), *loss_table(leaf for leaf, _ in leaves)]
+    pairs = pair_tables(leaves, metrics_in_order(leaf.result for leaf, _ in leaves))
+    found = [_score_table(leaves), *pairs, *loss_table(leaf for leaf, _ in leaves)]
     return found + control_tables([TaskControls.of(leaf) for leaf, _ in leaves])
 
 
@@ -205,109 +181,57 @@ def _score_table(leaves: Leaves) -> Table:
 
 
 def _remarks(leaves: Leaves, scores: Sequence[Score], metrics: Sequence[str]) -> Iterator[str]:
-    """Yield what a reader of scores has to know: units, sides, bounds, what failed, and who replied."""
-    shown = [leaf for leaf, _ in leaves]
+    """Yield what a reader of scores has to know: units, sides, judges, bounds, what failed, and who replied."""
     if any(scale_of(metric).note for metric in metrics):
         yield "in percent unless another unit is named"
     yield from direction_lines(metrics)
-    yield from _bounds(shown)
-    yield from _notes(scores, {leaf.label: leaf for leaf in shown})
     judged = {one.metric: one.judges for one in scores if one.judges}
     yield from (f"{metric}: decided by {judges}" for metric, judges in judged.items())
-    found = (*_unread(shown, metrics), *_failures(shown), *_unfound(shown), *_answered_by_others(shown))
-    yield from _together((*found, *_unmeasured(shown)))
+    shown = {leaf.label: leaf for leaf, _ in leaves}
+    yield from _together((note, shown[score.task]) for score in scores for note in _notes(score))
+    yield from _together((note, leaf) for leaf in shown.values() for note in _said(leaf, metrics))
 
 
-def _pair_table(leaves: Leaves) -> Iterator[Table]:
-    """Yield tasks and metrics x pairs of the languages of question and relevant document, unless there is one pair."""
-    found: dict[tuple[str, str], dict[str, Score]] = {}
-    for score in leaf_scores(leaves):
-        if score.dimension == "pair":
-            found.setdefault((score.task, score.metric), {})[score.cell] = score
-    pairs = sorted({pair for cells in found.values() for pair in cells})
-    if len(pairs) < 2:
-        return
-    runs = {leaf.label: leaf for leaf, _ in leaves}
-    rows = [
-        Row(
-            (task, f"{metric}{scale_of(metric).note}"),
-            runs[task].run,
-            tuple(_pair_cell(cells.get(pair), runs[task].task, metric) for pair in pairs),
-        )
-        for (task, metric), cells in found.items()
-    ]
-    note = "a->b: question in a, relevant document in b; a blank cell has no rows"
-    stub, title = ("task", "metric"), "Scores by pair of languages"
-    yield Table("pairs", title, stub, tuple(pairs), tuple(rows), 1, (note,), intervals=True)
-
-
-def _pair_cell(score: Score | None, task: str, metric: str) -> Cell:
-    if score is None or score.value is None:
-        return Cell(None, "" if score is None else score.reason or "no scored row", task=task, metric=metric)
-    return percent_cell(score, task, metric)
-
-
-def _bounds(leaves: Iterable[Leaf]) -> Iterator[str]:
-    """Yield the tasks whose scores are upper bounds, by the reason."""
-    reasons = ((leaf.result.config.upper_bound, leaf) for leaf in leaves)
-    yield from _together((f"{why}; no headline, no rank", leaf) for why, leaf in reasons if why is not None)
+def _said(leaf: Leaf, metrics: Sequence[str]) -> Iterator[str]:
+    """Yield the remarks on a task: its bound, what was not read, failed, found or measured, and who else replied."""
+    result, scores = leaf.result, leaf.result.scores
+    if (why := result.config.upper_bound) is not None:
+        yield f"{why}; no headline, no rank"
+    for metric, score in result.metrics.items():
+        if score.unread and metric in metrics:
+            parts = (f"{where} {points(low)} to {points(high)}" for where, (low, high) in score.unread.items())
+            yield (
+                f"{metric}: languages differ in the share of replies without a readable choice, which count as wrong; "
+                f"with all of these wrong, and all right: {', '.join(parts)}"
+            )
+    lost: dict[str, list[str]] = {}
+    for metric, reasons in result.unscored.items():
+        if metric not in result.metrics or result.metrics[metric].value is None:
+            lost.setdefault("; ".join(reasons), []).append(metric)
+    yield from (f"no row has {few(names)}: {why}" for why, names in lost.items() if {*names} - {*metrics})
+    if scores.failures:
+        yield f"failed: {failure_line(scores)}"
+    yield from vote_lines(scores)
+    if scores.outcomes:
+        counted = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
+        yield f"no answer by the model, counted as wrong: {counted}"
+    # a retriever that cannot be listed returned no relevant id at all
+    suspect = unfound_line(scores) if unlisted(result.config.retrieval) else None
+    if suspect is not None:
+        yield suspect
+    counts = dict(result.config.outcome.get("answered_by") or {})
+    # a cache that any model may have filled
+    if number := counts.pop(UNKNOWN_MODEL, 0):
+        yield f"{number:,} replies of the run by a model that is not known (--use_cache)"
+    if others := answered_by_others(str(result.config.evaluated), counts):
+        yield f"answered by {others}"
+    yield from (f"{', '.join(names)}: not measured, as {why}" for why, names in result.config.unmeasured.items())
 
 
 def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
     """Yield how BM25 cut words, once for all tasks that it did alike."""
     found = ((leaf.result.config.index.get("analyzer"), leaf) for leaf in leaves)
     yield from _together((f"BM25 searched {words}", leaf) for words, leaf in found if words)
-
-
-def _unread(leaves: Iterable[Leaf], metrics: Sequence[str]) -> Iterator[tuple[str, Leaf]]:
-    """Yield what unread choices, which count as wrong, leave open of an accuracy in each language."""
-    for leaf in leaves:
-        for metric, score in leaf.result.metrics.items():
-            if score.unread and metric in metrics:
-                parts = (f"{where} {points(low)} to {points(high)}" for where, (low, high) in score.unread.items())
-                yield (
-                    f"{metric}: languages differ in the share of replies without a readable choice, which count as "
-                    f"wrong; with all of these wrong, and all right: {', '.join(parts)}",
-                    leaf,
-                )
-
-
-def _failures(leaves: Iterable[Leaf]) -> Iterator[tuple[str, Leaf]]:
-    """Yield what failed in each task, and how often the model gave no answer, which counts as wrong."""
-    for leaf in leaves:
-        scores = leaf.result.scores
-        if scores.failures:
-            yield f"failed: {failure_line(scores)}", leaf
-        yield from ((line, leaf) for line in vote_lines(scores))
-        if scores.outcomes:
-            said = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
-            yield f"no answer by the model, counted as wrong: {said}", leaf
-
-
-def _unfound(leaves: Iterable[Leaf]) -> Iterator[tuple[str, Leaf]]:
-    """Yield the tasks in which a retriever that cannot be listed returned no relevant id at all."""
-    for leaf in leaves:
-        suspect = unfound_line(leaf.result.scores) if unlisted(leaf.result.config.retrieval) else None
-        if suspect is not None:
-            yield suspect, leaf
-
-
-def _answered_by_others(leaves: Sequence[Leaf]) -> Iterator[tuple[str, Leaf]]:
-    """Yield the runs in which other models replied than the one asked, a cache that any may have filled included."""
-    for leaf in leaves:
-        block = leaf.result.config.outcome
-        counts = dict(block.get("answered_by") or {})
-        if number := counts.pop(UNKNOWN_MODEL, 0):
-            yield f"{number:,} replies of the run by a model that is not known (--use_cache)", leaf
-        if others := answered_by_others(str(leaf.result.config.evaluated), counts):
-            yield f"answered by {others}", leaf
-
-
-def _unmeasured(leaves: Iterable[Leaf]) -> Iterator[tuple[str, Leaf]]:
-    """Yield the metrics that were asked for and could not be measured, once for all tasks with the same ones."""
-    for leaf in leaves:
-        for reason, names in leaf.result.config.unmeasured.items():
-            yield f"{', '.join(names)}: not measured, as {reason}", leaf
 
 
 def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
@@ -318,38 +242,23 @@ def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
     for every in alike.values():
         if len(every) <= _PAIRED:
             yield from (f"{remark} ({few(where)})" for remark, where in every.items())
-            continue
-        first, where = next(iter(every.items()))
-        others = len({label for own in every.values() for label in own} - {*where})
-        yield f"{first} ({few(where)}; with other figures in {others} more)"
+        else:
+            remark, where = next(iter(every.items()))
+            others = {label for own in every.values() for label in own} - {*where}
+            yield f"{remark} ({few(where)}; with other figures in {len(others)} more)"
 
 
-def _notes(scores: Iterable[Score], leaves: Mapping[str, Leaf]) -> Iterator[str]:
-    """Yield what grouped rows are worth, once a task, and what unscored rows could change, for each score."""
-    grouped: dict[str, tuple[list[int], list[float]]] = {}
-    missing: list[tuple[str, Leaf]] = []
-    for score in scores:
-        if score.groups is not None:
-            sizes, effects = grouped.setdefault(score.task, ([], []))
-            sizes.append(score.groups)
-            effects += [] if score.design_effect is None else [score.design_effect]
-        if score.worst_case is not None and score.value is not None:
-            said = (
-                f"{score.metric}: {score.unscored}; with all of them wrong {points(score.worst_case)}, "
-                f"with all of them right {points(score.best_case)}"
-                + ("" if score.no_headline is None else f"; no headline and no rank: {score.no_headline}")
-            )
-            missing.append((said, leaves[score.task]))
-    yield from _together(missing)
-    if len(grouped) > 2:
-        # a line for each task would hide the other remarks
-        every = [*grouped.values()]
-        all_of = ([one for known, _ in every for one in known], [one for _, known in every for one in known])
-        grouped = {f"{len(grouped)} tasks": all_of}
-    for where, (sizes, effects) in grouped.items():
-        ends = " to ".join(dict.fromkeys(f"{size:,}" for size in (min(sizes), max(sizes))))
-        told = " to ".join(dict.fromkeys(decimal(end) for end in (min(effects), max(effects)))) if effects else ""
-        yield f"{where}: rows of {ends} groups were resampled together; design effect {told or 'not known'}"
+def _notes(score: Score) -> Iterator[str]:
+    """Yield what the unscored rows of a score could change, and what grouped rows are worth."""
+    if score.worst_case is not None and score.value is not None:
+        yield (
+            f"{score.metric}: {score.unscored}; with all of them wrong {points(score.worst_case)}, "
+            f"with all of them right {points(score.best_case)}"
+            + ("" if score.no_headline is None else f"; no headline and no rank: {score.no_headline}")
+        )
+    if score.groups is not None:
+        effect = "not known" if score.design_effect is None else decimal(score.design_effect)
+        yield f"rows of {score.groups:,} groups were resampled together; design effect {effect}"
 
 
 def _cell(score: Score | None, task: str, metric: str) -> Cell:
