@@ -238,24 +238,25 @@ def _evaluate(
     results = evaluate(settings, manager, config.output_path)
     if results is None:
         return
+    named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
+    table = score_table(results, {name: metric for name, metric in named.items() if metric is not None})
     if config.output_path:
         from mrag_eval.report import opening, read_results
 
         path = Path(args.output_path)
+        path = path if path.is_dir() else path.parent
         with suppress(MragError):  # the run has ended, whatever else is in its folder
             newest = read_results([path])[-1].path
-            print(opening([newest], screen_width()))
-            print(f"\nresults    {_near(newest)}")
+            table = f"{opening([newest], screen_width())}\n\nresults    {_near(newest)}"
+        print(table)
         groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
-                  for metric in dict.fromkeys(getattr(task, "main_metric", None) for task in built.values())
+                  for metric in dict.fromkeys(named.values())
                   if isinstance(found := values.get(f"{metric},none"), float)}  # fmt: skip
         if groups:
             print("groups     " + ", ".join(f"{name} {points(value)}" for name, value in groups.items()))
         print(f"next       mrag-eval report {_near(path)} -o report.html    the answers, by language, in a browser\n")
     else:
-        named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
-        print(score_table(results, {name: metric for name, metric in named.items() if metric is not None}))
-        print("next       name a folder, --output_path OUT, for intervals, languages and samples\n")
+        print(f"{table}\nnext       name a folder, --output_path OUT, for intervals, languages and samples\n")
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
             if getattr(task, "lost_headline", None) is not None]  # fmt: skip
     if lost:

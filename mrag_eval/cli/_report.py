@@ -93,29 +93,25 @@ def report(
 
 
 def _tables(results: list[Path], form: str, layout: str | None, metrics: str | None, *, printed: bool) -> str:
-    from mrag_eval.report import findings_of, latex_tables, render, with_findings
+    from mrag_eval import report as of
 
+    # who reads a file lays it out
+    width = screen_width() if printed and not layout else None
+    named = [name.strip() for name in (metrics or "").split(",") if name.strip()]
+    short = not layout and named != ["all"] and form not in ("csv", "json")
     with warned_of_unsupported(results):
-        # the papers' tables load more than the scores
         if layout:
-            from mrag_eval.report import report_tables
-
-            tables = report_tables(layout, results)
-            return latex_tables(tables) if form in _LATEX else render(tables, form)
-        from mrag_eval.report import score_tables, short_tables
-
-        # who reads a file lays it out
-        width = screen_width() if printed else None
-        named = [name.strip() for name in (metrics or "").split(",") if name.strip()]
-        whole = named == ["all"] or form in ("csv", "json")
-        tables = score_tables(results) if whole else short_tables(results, named, width)
-        if form in _LATEX:
-            return latex_tables(tables, findings_of(results))
-        text = render(tables, form, width)
-        if printed and not whole:
-            folders = " ".join(map(shlex.quote, map(str, results)))
-            text += f"\n\nnext       mrag-eval report {folders} --metrics all    every metric, pair and control"
-        return text if form == "csv" else with_findings(findings_of(results), text, form, width)
+            tables = of.report_tables(layout, results)
+        else:
+            tables = of.short_tables(results, named, width) if short else of.score_tables(results)
+        found = [] if layout or form == "csv" else of.findings_of(results)
+    if form in _LATEX:
+        return of.latex_tables(tables, found)
+    text = of.render(tables, form, width)
+    if printed and short:
+        folders = " ".join(map(shlex.quote, map(str, results)))
+        text += f"\n\nnext       mrag-eval report {folders} --metrics all    every metric, pair and control"
+    return of.with_findings(found, text, form, width)
 
 
 @command()

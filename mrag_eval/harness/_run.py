@@ -6,8 +6,7 @@ import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from inspect import signature
@@ -100,7 +99,7 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     Returns the results with their samples, None on every rank but the first. Raises UnwrittenError, after printing
     the scores, if the files cannot be written.
     """
-    from lm_eval import simple_evaluate
+    from lm_eval import evaluator, simple_evaluate
     from lm_eval.config.evaluate_config import EvaluatorConfig
     from lm_eval.loggers import EvaluationTracker
 
@@ -108,8 +107,8 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
         settings = {**settings, "device": EvaluatorConfig().device}
     # without a path: it would only log what it cannot write
     tracker = EvaluationTracker()
-    with _no_commit_outside_git():
-        results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
+    evaluator.get_git_commit_hash = _commit
+    results = simple_evaluate(**settings, task_manager=manager, evaluation_tracker=tracker)
     if results is None:
         return None
     found = dict(results)
@@ -130,18 +129,13 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
     return found
 
 
-@contextmanager
-def _no_commit_outside_git() -> Iterator[None]:
-    """Spare the harness its question to git where there is no repository: git would print that as a fatal error."""
-    from lm_eval import evaluator
+def _commit() -> str | None:
+    """Return the commit of the folder's repository; where there is none, git is not asked: it would print an error."""
+    from lm_eval.loggers.utils import get_git_commit_hash
 
-    here, of_harness = Path.cwd(), evaluator.get_git_commit_hash
-    if "GIT_DIR" not in os.environ and not any((folder / ".git").exists() for folder in (here, *here.parents)):
-        evaluator.get_git_commit_hash = lambda: None
-    try:
-        yield
-    finally:
-        evaluator.get_git_commit_hash = of_harness
+    here = Path.cwd()
+    inside = "GIT_DIR" in os.environ or any((folder / ".git").exists() for folder in (here, *here.parents))
+    return get_git_commit_hash() if inside else None
 
 
 def score_table(results: Mapping[str, Any], main: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -74,7 +74,7 @@ def test_the_defaults_score_what_python_scores(command: Run, tmp_path: Path) -> 
     rows = [row, {**row, "retrieved_contexts": None, "retrieved_context_ids": None, "reference_context_ids": ["p9"]}]
     write_log(tmp_path / "log.jsonl", rows)
     for words in (["--dry-run"], ["-o", "out"]):
-        code, out, err = command("log.jsonl", *words)
+        code, _, err = command("log.jsonl", *words)
         assert code == 0, err
     table = score(rows).table
     assert str(table["shown@k"].iloc[0]).startswith("50.0")

@@ -15,7 +15,7 @@ from mrag_eval.cli import Session, app
 from mrag_eval.config import deep_merge
 from mrag_eval.report import Finding, findings_of
 from mrag_eval.report.findings._tests import Questions, confirmed, flip_p, peel, share_level, tail_p
-from tests.report.runs import CONFIG, row
+from tests.report.runs import CONFIG, row, write_full_run
 from tests.worlds.measured import with_all_records
 
 LANGUAGES = ("ar", "de", "en", "hi", "th")
@@ -108,6 +108,42 @@ def test_every_output_opens_with_the_findings(tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text("utf-8")
     assert sentence.replace("<", "&lt;") in page.split("<main")[0]
     assert "scores are missing" not in page
+
+
+@pytest.mark.parametrize(("share", "template"), [(0.3, "changed"), (0.7, "unchanged")])
+def test_a_system_that_was_run_again_is_compared_with_its_run_before(
+    share: float, template: str, tmp_path: Path
+) -> None:
+    even = dict.fromkeys(LANGUAGES, 0.7)
+    write_scored(tmp_path / "a", {"qa": _rows(even)})
+    write_scored(tmp_path / "b", {"qa": _rows(dict.fromkeys(LANGUAGES, share), seed=1)}, retrieval={"k": 7})
+    first, *rest = findings_of([tmp_path])
+    assert (first.kind, first.template) == ("changed", template)
+    assert first.sentence.startswith("one is worse than in its run before: ") == (share == 0.3)
+    assert first.sentence.endswith("what differs: retrieval.k (5 → 7).")
+    assert [one.kind for one in rest if one.kind != "whom"] == ["good", "unsaid"]
+
+
+def test_a_change_is_claimed_no_more_often_than_the_level(tmp_path: Path) -> None:
+    # 40 pages at 2.5 %, as another kind tests too: one expected, four or fewer with 99.6 %
+    said = 0
+    for seed in range(40):
+        folder = tmp_path / str(seed)
+        for run in (0, 1):
+            rows = _rows(dict.fromkeys(LANGUAGES, 0.7), 20, seed=2 * seed + run)
+            write_scored(folder / str(run), {"qa": rows}, retrieval={"k": 5 + run})
+        said += any(one.template == "changed" for one in findings_of([folder]))
+    assert said <= 4
+
+
+def test_the_stage_at_which_most_answers_are_lost_is_said(tmp_path: Path) -> None:
+    found = {one.kind: one for one in findings_of([write_full_run(tmp_path)])}
+    # two tasks of 8 answers not retrieved, 6 not used and 2 in another language
+    assert found["lost"].sentence == (
+        "Of 32 wrong answers that can be told, 16 were given without a relevant passage in the search's list; 12 "
+        "did not use the relevant passage that was shown."
+    )
+    assert found["lost"].subjects == ("not retrieved",)
 
 
 def test_findings_do_not_depend_on_the_order_of_rows_or_on_the_call(tmp_path: Path) -> None:

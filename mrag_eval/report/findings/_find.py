@@ -15,8 +15,8 @@ from mrag_eval.report.files._results import ResultFile, outcomes_text
 from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.findings._languages import Languages, marked, named
-from mrag_eval.report.findings._record import MOST, Finding, Number
-from mrag_eval.report.findings._systems import Seen, Systems, few, ranked, seen
+from mrag_eval.report.findings._record import MOST, Finding, Number, sentences
+from mrag_eval.report.findings._systems import Changes, Seen, Systems, few, ranked, seen
 from mrag_eval.report.findings._tests import LEAST, share_level
 
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -26,17 +26,28 @@ _TOLD = ("rows", "task", *SOURCES)
 
 
 def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]:
-    """Return at most five findings of the newest run of each system; ``rows`` are those of the tasks by label.
+    """Return at most five findings of the newest run of each system, what changed since the one before it first.
+
+    ``rows`` are those of the tasks by label.
 
     The kinds that test share the level of 5%: the chance of any false claim is at most that.
     """
-    newest = {(leaf.run, leaf.task, leaf.mode): leaf for leaf, _ in runs}
+    newest: dict[tuple[str, str, str], Leaf] = {}
+    before: dict[tuple[str, str, str], Leaf] = {}
+    for leaf, _ in runs:
+        key = (leaf.run, leaf.task, leaf.mode)
+        if key in newest:
+            before[key] = newest[key]
+        newest[key] = leaf
     shown = seen(systems([*newest.values()], rows))
     good, whom = Systems(shown), Languages(shown)
+    changed = Changes(seen(systems([*before.values()], rows)), shown)
     # a language is always left that is compared with nothing: that kind never shows everything
-    asked = {"good": good.complete, "whom": lambda _level: False}
-    levels = share_level({kind: asked[kind] for kind, of in (("good", good), ("whom", whom)) if of.tests})
-    found = [*good.say(levels.get("good", 0.0)), *whom.say(levels.get("whom", 0.0))]
+    asked = {"changed": changed.complete, "good": good.complete, "whom": lambda _level: False}
+    kinds: dict[str, Changes | Systems | Languages] = {"changed": changed, "good": good, "whom": whom}
+    levels = share_level({kind: asked[kind] for kind, of in kinds.items() if of.tests})
+    found = [one for kind, of in kinds.items() for one in of.say(levels.get(kind, 0.0))]
+    found += _lost([leaf for one in ranked(shown) for leaf in one.system.leaves])
     return [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
 
 
@@ -53,6 +64,23 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
         except DataError as err:
             log.warning("%s: nothing is found in its rows: %s", leaf.label, err.message)
     return findings(runs, rows)
+
+
+def _lost(leaves: Sequence[Leaf]) -> list[Finding]:
+    """Return the stage at which most wrong answers are lost, of those that are known; it only describes."""
+    known = sentences()["stages"]
+    tables = [leaf.result.scores.attribution for leaf in leaves]
+    counts: Counter[str] = Counter()
+    for table in tables:
+        counts.update({} if table is None else {name: n for name, n in table.overall.stages.items() if name in known})
+    wrong = sum(counts.values())
+    if not wrong:
+        return []
+    (stage, n), *others = counts.most_common()
+    second = f"; {others[0][1]:,} {known[others[0][0]]}" if others and others[0][1] else ""
+    every = " of all systems" if len({leaf.run for leaf in leaves}) > 1 else ""
+    words = {"wrong": number_of(wrong, "wrong answer") + every, "n": f"{n:,}", "why": known[stage], "second": second}
+    return [Finding("lost", "lost", words, subjects=(stage,), rows={"tasks": [leaf.label for leaf in leaves]})]
 
 
 def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages) -> list[Finding]:

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from mrag_eval.config import mode_named
+from mrag_eval.config import differences, mode_named, shown
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import PageRow
@@ -104,6 +104,32 @@ class _Contest:
     pairs: tuple[tuple[int, int], ...]
     differences: Array
 
+    def numbers(self, p: float, level: float, tests: int) -> dict[str, Number]:
+        """Return the scores of the first two, how far apart they are, and about the least distance that is shown."""
+        first, second = self.among[:2]
+        scores = [one.over(self.keys) for one in (first, second)]
+        gap = behind(first.system, second.system, first.metric, self.keys)
+        spread = float(np.sqrt((self.differences[:, 0] ** 2).sum()))
+        quantiles = NormalDist().inv_cdf(1 - level / tests / 2) + NormalDist().inv_cdf(0.8)
+        return {
+            "score": Number.of(scores[0], first.metric),
+            "rival": Number.of(scores[1], first.metric),
+            "gap": Number.of(gap, first.metric, min(1.0, p * LEVEL / level)),
+            "seen": Number(quantiles * spread, first.metric),
+        }
+
+
+def _paired(among: Sequence[Seen], keys: Sequence[_Key]) -> _Contest:
+    """Return the paired differences of every two systems, the sum over groups of each its mean over languages."""
+    metric = among[0].metric
+    values = np.array([[one.sign * one.rows[key].values[metric] for key in keys] for one in among])
+    _, codes, sizes = np.unique([key[0] for key in keys], return_inverse=True, return_counts=True)
+    weights = 1.0 / sizes[codes] / len(sizes)
+    _, groups = np.unique([among[0].rows[key].group for key in keys], return_inverse=True)
+    pairs = tuple(combinations(range(len(among)), 2))
+    sums = [np.bincount(groups, weights * (values[a] - values[b])) for a, b in pairs]
+    return _Contest(tuple(among), tuple(keys), pairs, np.stack(sums, axis=1))
+
 
 class Systems:
     """Compare the systems of every benchmark, every two by sign flips, as one family by Holm."""
@@ -130,14 +156,7 @@ class Systems:
         if len(together) < 2 or not (keys := common_keys(together, metric)[0]):
             return None
         kept = [one for one in here if one.system in together]
-        among = sorted(kept, key=lambda one: -one.sign * macro_mean(one.system, metric, keys))
-        values = np.array([[one.sign * one.rows[key].values[metric] for key in keys] for one in among])
-        _, codes, sizes = np.unique([key[0] for key in keys], return_inverse=True, return_counts=True)
-        weights = 1.0 / sizes[codes] / len(sizes)
-        _, groups = np.unique([among[0].rows[key].group for key in keys], return_inverse=True)
-        pairs = tuple(combinations(range(len(among)), 2))
-        sums = [np.bincount(groups, weights * (values[a] - values[b])) for a, b in pairs]
-        return _Contest(tuple(among), tuple(keys), pairs, np.stack(sums, axis=1))
+        return _paired(sorted(kept, key=lambda one: -one.sign * macro_mean(one.system, metric, keys)), keys)
 
     def complete(self, level: float) -> bool:
         """Return whether every two systems are told apart at a level."""
@@ -168,21 +187,17 @@ class Systems:
 
     def _one(self, contest: _Contest, own: Sequence[float], level: float) -> Finding:
         first, second = contest.among[:2]
-        metric, p = first.metric, own[0]
-        scores = [one.over(contest.keys) for one in (first, second)]
-        gap = behind(first.system, second.system, metric, contest.keys)
-        spread = float(np.sqrt((contest.differences[:, 0] ** 2).sum()))
-        quantiles = NormalDist().inv_cdf(1 - level / self.tests / 2) + NormalDist().inv_cdf(0.8)
-        numbers = {
-            "score": Number.of(scores[0], metric),
-            "rival": Number.of(scores[1], metric),
-            "gap": Number.of(gap, metric, min(1.0, p * LEVEL / level)),
-            "seen": Number(quantiles * spread, metric),
-        }
         corrected = f", corrected for {self.tests} comparisons" if self.tests > 1 else ""
-        words = {"system": first.name, "other": second.name, "metric": metric, "where": "", "corrected": corrected}
+        words = {
+            "system": first.name,
+            "other": second.name,
+            "metric": first.metric,
+            "where": "",
+            "corrected": corrected,
+        }
         rows = {"tasks": [leaf.label for leaf in (*first.system.leaves, *second.system.leaves)]}
-        template = "best" if p <= level else "tied"
+        numbers = contest.numbers(own[0], level, self.tests)
+        template = "best" if own[0] <= level else "tied"
         return Finding("good", template, words, numbers, (first.name, second.name), "sign flips, Holm", rows)
 
     def _alone(self) -> list[Finding]:
@@ -206,6 +221,53 @@ class Systems:
         words = {"system": one.name, "metric": one.metric, "beside": f"; beside it {few(beside)}" if beside else ""}
         words["where"] = f" over {number_of(one.score.n, 'row')}" if one.score.n else ""
         return [Finding("good", "alone", words, {"score": Number.of(one.score, one.metric)}, (one.name,))]
+
+
+class Changes:
+    """Compare each system with its last run before this one, over the questions of both, as one family by Holm."""
+
+    def __init__(self, before: Sequence[Seen], now: Sequence[Seen]) -> None:
+        from mrag_eval.metrics import holm
+
+        last = {
+            (one.system.run, one.benchmark, one.metric, one.system.leaves[0].mode): one for one in before if one.rows
+        }
+        keys = [(one.system.run, one.benchmark, one.metric, one.system.leaves[0].mode) for one in now]
+        both = [(one, last[key]) for one, key in zip(now, keys, strict=True) if key in last and one.rows]
+        found = [((one, then), sorted({*one.rows} & {*then.rows})) for one, then in both]
+        self.contests = [_paired(two, shared) for two, shared in found if shared]
+        alone = [p for contest in self.contests for p in flip_p(contest.differences)]
+        self.p = [float(p or 0.0) for p in holm(alone)]
+        self.tests = len(alone)
+
+    def complete(self, level: float) -> bool:
+        """Return whether every change is shown at a level."""
+        return all(p <= level for p in self.p)
+
+    def say(self, level: float) -> list[Finding]:
+        """Return the change that is surest, and what differs between its two runs."""
+        if not self.contests:
+            return []
+        p, contest = min(zip(self.p, self.contests, strict=True), key=lambda one: one[0])
+        now, then = contest.among
+        numbers = contest.numbers(p, level, self.tests)
+        tasks = {leaf.task: leaf.result.measurement for leaf in then.system.leaves}
+        differ = [
+            f"{one.key} ({shown(one.first)} → {shown(one.second)})"
+            for leaf in now.system.leaves
+            if leaf.task in tasks
+            for one in differences(tasks[leaf.task], leaf.result.measurement, allowed=("ran",))
+        ]
+        words = {
+            "system": now.system.run,
+            "metric": now.metric,
+            "side": "better" if numbers["gap"].value * now.sign > 0 else "worse",
+            "corrected": f", corrected for {self.tests} comparisons" if self.tests > 1 else "",
+            "differ": f"what differs: {few(differ)}" if differ else "nothing that is recorded differs",
+        }
+        rows = {"tasks": [leaf.label for leaf in (*now.system.leaves, *then.system.leaves)]}
+        template = "changed" if p <= level else "unchanged"
+        return [Finding("changed", template, words, numbers, (now.system.run,), "sign flips, Holm", rows)]
 
 
 def few(names: Sequence[str]) -> str:

@@ -85,7 +85,7 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
 
 
 def opening(results: Sequence[Path], width: int, *, every: bool = False) -> str:
-    """Return what a terminal shows of runs first: what was found, and the short tables, with ``every`` metric or few."""
+    """Return what a terminal shows first: what was found, and the short tables, of few metrics or ``every`` one."""
     metrics = metrics_in_order(leaf.result for leaf, _ in result_leaves(results)) if every else ()
     tables = render(short_tables(results, metrics, width), width=width)
     return "\n".join([*finding_lines(findings_of(results), width), "", tables])
@@ -176,7 +176,7 @@ def _score_table(leaves: Leaves) -> Table:
         cells = tuple(_cell(found.get((leaf.label, metric)), leaf.task, metric) for metric in metrics)
         rows.append(Row((leaf.label,), leaf.run, cells))
     heads = tuple(f"{metric}{scale_of(metric).note}" for metric in metrics)
-    notes = (*_remarks(leaves, [*found.values()], metrics), *_words([leaf for leaf, _ in leaves]))
+    notes = tuple(_remarks(leaves, [*found.values()], metrics))
     return Table("scores", "Scores", ("task",), heads, tuple(rows), 1, notes, intervals=True)
 
 
@@ -197,6 +197,8 @@ def _said(leaf: Leaf, metrics: Sequence[str]) -> Iterator[str]:
     result, scores = leaf.result, leaf.result.scores
     if (why := result.config.upper_bound) is not None:
         yield f"{why}; no headline, no rank"
+    if words := result.config.index.get("analyzer"):
+        yield f"BM25 searched {words}"
     for metric, score in result.metrics.items():
         if score.unread and metric in metrics:
             parts = (f"{where} {points(low)} to {points(high)}" for where, (low, high) in score.unread.items())
@@ -216,8 +218,7 @@ def _said(leaf: Leaf, metrics: Sequence[str]) -> Iterator[str]:
         counted = ", ".join(f"{n:,} {outcome}" for outcome, n in scores.outcomes.items())
         yield f"no answer by the model, counted as wrong: {counted}"
     # a retriever that cannot be listed returned no relevant id at all
-    suspect = unfound_line(scores) if unlisted(result.config.retrieval) else None
-    if suspect is not None:
+    if unlisted(result.config.retrieval) and (suspect := unfound_line(scores)) is not None:
         yield suspect
     counts = dict(result.config.outcome.get("answered_by") or {})
     # a cache that any model may have filled
@@ -226,12 +227,6 @@ def _said(leaf: Leaf, metrics: Sequence[str]) -> Iterator[str]:
     if others := answered_by_others(str(result.config.evaluated), counts):
         yield f"answered by {others}"
     yield from (f"{', '.join(names)}: not measured, as {why}" for why, names in result.config.unmeasured.items())
-
-
-def _words(leaves: Iterable[Leaf]) -> Iterator[str]:
-    """Yield how BM25 cut words, once for all tasks that it did alike."""
-    found = ((leaf.result.config.index.get("analyzer"), leaf) for leaf in leaves)
-    yield from _together((f"BM25 searched {words}", leaf) for words, leaf in found if words)
 
 
 def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
