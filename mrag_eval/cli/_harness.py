@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, pairwise
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,14 +248,14 @@ def _evaluate(
         path = path if path.is_dir() else path.parent
         with suppress(MragError):  # the run has ended, whatever else is in its folder
             newest = read_results([path])[-1].path
-            table = f"{opening([newest], screen_width())}\n\nresults    {_near(newest)}"
+            table = f"{opening([newest], screen_width())}\n\nresults    {relpath(newest)}"
         print(table)
         groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
                   for metric in dict.fromkeys(named.values())
                   if isinstance(found := values.get(f"{metric},none"), float)}  # fmt: skip
         if groups:
             print("groups     " + ", ".join(f"{name} {points(value)}" for name, value in groups.items()))
-        print(f"next       mrag-eval report {_near(path)} -o report.html    the answers, by language, in a browser\n")
+        print(f"next       mrag-eval report {shlex.quote(relpath(path))} -o report.html    the answers in a browser\n")
     else:
         print(f"{table}\nnext       name a folder, --output_path OUT, for intervals, languages and samples\n")
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
@@ -262,8 +263,3 @@ def _evaluate(
     if lost:
         typer.echo("\n".join(lost), err=True)
         raise typer.Exit(1)
-
-
-def _near(path: Path) -> str:
-    """Return a path as a command takes it, from the current folder on if it is in it."""
-    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))

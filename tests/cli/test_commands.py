@@ -375,7 +375,8 @@ def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: P
     assert done.returncode == 0, done.stderr
     assert "mrag_demo_norag" in done.stdout
     assert "char3gram_recall" in done.stdout
-    assert "next       mrag-eval report out    every score" in done.stdout
+    assert "next       mrag-eval report out -o report.html" in done.stdout
+    assert "fatal: not a git repository" not in done.stderr
     (samples,) = (tmp_path / "out").rglob("samples_mrag_demo_norag_*.jsonl")
     rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 3

@@ -95,12 +95,9 @@ def latex_tables(tables: Sequence[Table], found: Sequence[Finding] = ()) -> str:
         heads, rows = as_texts(marked)
         said = " ".join(one.sentence for one in found if table is tables[0])
         caption = ". ".join(part.rstrip(".") for part in (table.title, said, _FIGURES, *notes) if part)
-        shown = [name in best for name in table.columns]
-        lines = [_line((*heads, *table.columns), [False] * len(heads) + shown), "\\midrule"]
-        for labels, figures in rows:
-            # of a task or language alone, nothing is shown
-            bold = [one and labels[0] == "all" for one in shown]
-            lines.append(_line((*labels, *figures), [False] * len(labels) + bold))
+        named = [rf"\textbf{{{escaped(name)}}}" if name in best else escaped(name) for name in table.columns]
+        lines = [" & ".join((*map(escaped, heads), *named)) + r" \\", "\\midrule"]
+        lines += [" & ".join(map(escaped, (*labels, *figures))) + r" \\" for labels, figures in rows]
         parts += [
             "\\begin{table}",
             rf"\caption{{{escaped(caption)}.}}",
@@ -108,11 +105,6 @@ def latex_tables(tables: Sequence[Table], found: Sequence[Finding] = ()) -> str:
             *("\\toprule", *lines, "\\bottomrule", "\\end{tabular}", "\\end{table}"),
         ]
     return "\n".join(parts)
-
-
-def _line(texts: Sequence[str], bold: Sequence[bool]) -> str:
-    cells = (rf"\textbf{{{escaped(text)}}}" if told else escaped(text) for text, told in zip(texts, bold, strict=True))
-    return " & ".join(cells) + r" \\"
 
 
 def _cell(score: Score | None, best: Mapping[tuple[str, str], float]) -> str:

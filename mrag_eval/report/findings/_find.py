@@ -36,8 +36,7 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
     before: dict[tuple[str, str, str], Leaf] = {}
     for leaf, _ in runs:
         key = (leaf.run, leaf.task, leaf.mode)
-        if key in newest:
-            before[key] = newest[key]
+        before |= {key: newest[key]} if key in newest else {}
         newest[key] = leaf
     shown = seen(systems([*newest.values()], rows))
     good, whom = Systems(shown), Languages(shown)
@@ -69,17 +68,14 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
 def _lost(leaves: Sequence[Leaf]) -> list[Finding]:
     """Return the stage at which most wrong answers are lost, of those that are known; it only describes."""
     known = sentences()["stages"]
-    tables = [leaf.result.scores.attribution for leaf in leaves]
-    counts: Counter[str] = Counter()
-    for table in tables:
-        counts.update({} if table is None else {name: n for name, n in table.overall.stages.items() if name in known})
+    tables = [table for leaf in leaves if (table := leaf.result.scores.attribution) is not None]
+    counts = Counter({name: sum(table.overall.stages.get(name, 0) for table in tables) for name in known})
     wrong = sum(counts.values())
     if not wrong:
         return []
     (stage, n), *others = counts.most_common()
     second = f"; {others[0][1]:,} {known[others[0][0]]}" if others and others[0][1] else ""
-    every = " of all systems" if len({leaf.run for leaf in leaves}) > 1 else ""
-    words = {"wrong": number_of(wrong, "wrong answer") + every, "n": f"{n:,}", "why": known[stage], "second": second}
+    words = {"wrong": number_of(wrong, "wrong answer"), "n": f"{n:,}", "why": known[stage], "second": second}
     return [Finding("lost", "lost", words, subjects=(stage,), rows={"tasks": [leaf.label for leaf in leaves]})]
 
 

@@ -229,11 +229,11 @@ class Changes:
     def __init__(self, before: Sequence[Seen], now: Sequence[Seen]) -> None:
         from mrag_eval.metrics import holm
 
-        last = {
-            (one.system.run, one.benchmark, one.metric, one.system.leaves[0].mode): one for one in before if one.rows
-        }
-        keys = [(one.system.run, one.benchmark, one.metric, one.system.leaves[0].mode) for one in now]
-        both = [(one, last[key]) for one, key in zip(now, keys, strict=True) if key in last and one.rows]
+        def named(one: Seen) -> tuple[str, ...]:
+            return one.system.run, one.benchmark, one.metric, one.system.leaves[0].mode
+
+        last = {named(one): one for one in before if one.rows}
+        both = [(one, last[key]) for one in now if (key := named(one)) in last and one.rows]
         found = [((one, then), sorted({*one.rows} & {*then.rows})) for one, then in both]
         self.contests = [_paired(two, shared) for two, shared in found if shared]
         alone = [p for contest in self.contests for p in flip_p(contest.differences)]

@@ -24,7 +24,6 @@ from mrag_eval.report.tables._losses import loss_table
 from mrag_eval.scoring import (
     direction_lines,
     failure_line,
-    marked_by_controls,
     more_is_better,
     scale_of,
     unfound_line,
@@ -50,10 +49,9 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
     if wrong := [name for name in metrics if name not in known]:
         said = f"--metrics: no run has '{wrong[0]}'{did_you_mean(wrong[0], known)}"
         raise ConfigError(said, f"one of all, {', '.join(known)}")
-    values = {
-        name: one.value for leaf, _ in leaves for name, one in leaf.result.metrics.items() if one.value is not None
-    }
-    sided = sorted((name for name in known if name in values), key=lambda name: more_is_better(name) is None)
+    scored = {name for leaf, _ in leaves for name, one in leaf.result.metrics.items() if one.value is not None}
+    judged = {name for name in scored for leaf, _ in leaves if leaf.result.scores.judges(name)}
+    sided = sorted(scored, key=lambda one: (more_is_better(one) is None, one not in judged, known.index(one)))
     chosen = [*metrics] or [*dict.fromkeys((*known[:1], *sided))][: 1 + _MORE]
     place = {((leaf.run, leaf.mode, leaf.variant), leaf.task): leaf for leaf, _ in leaves}
     systems, tasks = [*dict.fromkeys(system for system, _ in place)], [*dict.fromkeys(task for _, task in place)]
@@ -62,25 +60,23 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
     if len(systems) == 1 or len(place) < len(systems) * len(tasks):
         systems, place = systems[:1], {(systems[0], leaf.label): leaf for leaf, _ in leaves}
         tasks = [task for _, task in place]
-    marks = {code: why for leaf, _ in leaves for code, why in
-             marked_by_controls(leaf.result.scores.controls, chosen[0]).items()}  # fmt: skip
     heads = [leaf.result.metrics[chosen[0]] for leaf, _ in leaves if chosen[0] in leaf.result.metrics]
     codes = [*dict.fromkeys(code for one in heads for code in one.cells("query_lang"))] if len(tasks) == 1 else []
     down = [("all" if len(tasks) == 1 else task, task, "") for task in tasks]
-    down += [(f"{code} °" if code in marks else code, tasks[0], code) for code in codes if len(codes) > 1]
+    down += [(code, tasks[0], code) for code in codes if len(codes) > 1]
+    of = f" · {tasks[0]}" if len(tasks) == 1 else ""
     if len(systems) == 1:
-        title = "Scores" + (f" of {leaves[0][0].run} · {tasks[0]}" if len(tasks) == 1 else "")
+        title = f"Scores of {leaves[0][0].run}{of}" if of else "Scores"
         blocks = [(title, [(f"{name}{scale_of(name).note}", systems[0], name) for name in chosen])]
     else:
-        of = f" · {tasks[0]}" if len(tasks) == 1 else ""
         blocks = [
             (f"Scores by {name}{scale_of(name).note}{of}", [(names[one] or one[0], one, name) for one in systems])
             for name in (metrics or chosen[:1])
         ]
-    tables = [_short(leaves, title, down, across, place, marks) for title, across in blocks]
+    tables = [_short(leaves, title, down, across, place) for title, across in blocks]
     while len(systems) == 1 < len(chosen) and not metrics and width is not None and table_width(tables[0]) > width:
         chosen.pop()
-        tables = [_short(leaves, blocks[0][0], down, blocks[0][1][: len(chosen)], place, marks)]
+        tables = [_short(leaves, blocks[0][0], down, blocks[0][1][: len(chosen)], place)]
     return [*tables, *pair_tables(leaves if len(leaves) <= _PAIRED else (), chosen[:1])]
 
 
@@ -97,9 +93,8 @@ def _short(
     down: Sequence[tuple[str, str, str]],
     across: Sequence[tuple[str, System, str]],
     place: Mapping[tuple[System, str], Leaf],
-    marks: Mapping[str, str],
 ) -> Table:
-    """Return rows of a name, task and language x columns of a name, system and metric; ``marks`` are the controls'."""
+    """Return rows of a name, task and language x columns of a name, system and metric."""
     found = {
         (one.task, one.metric, one.cell): one for one in leaf_scores(leaves) if one.dimension in ("", "query_lang")
     }
@@ -107,14 +102,10 @@ def _short(
     for name, task, code in down:
         own = [(place[system, task], metric) for _, system, metric in across]
         rows.append(_counted(name, [_cell(found.get((one.label, by, code)), one.task, by) for one, by in own]))
-    alike: dict[str, list[str]] = {}
-    for code in (code for _, _, code in down if code in marks):
-        alike.setdefault(_FIGURE.sub("0", marks[code]), []).append(code)
     metrics = [*dict.fromkeys(metric for _, _, metric in across)]
     whole = [one for one in found.values() if not one.dimension and one.metric in metrics]
     several = len({system for _, system, _ in across}) > 1
     notes = (
-        *(f"° marked by the controls, {', '.join(own)}: {marks[own[0]]}" for own in alike.values()),
         *_together(
             (mark.rstrip("]"), leaf) for leaf, _ in leaves if several and (mark := leaf.label.partition(" [")[2])
         ),
