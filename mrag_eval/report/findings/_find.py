@@ -16,7 +16,7 @@ from mrag_eval.report.files._samples import read_samples
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.findings._languages import Languages, marked, named
 from mrag_eval.report.findings._record import MOST, Finding, Number, sentences
-from mrag_eval.report.findings._systems import Changes, Seen, Systems, few, ranked, seen
+from mrag_eval.report.findings._systems import RunAgain, Seen, Systems, few, ranked, seen
 from mrag_eval.report.findings._tests import LEAST, share_level
 
 log = logging.getLogger(f"lm_eval.{__name__}")
@@ -40,10 +40,10 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
         newest[key] = leaf
     shown = seen(systems([*newest.values()], rows))
     good, whom = Systems(shown), Languages(shown)
-    changed = Changes(seen(systems([*before.values()], rows)), shown)
+    changed = RunAgain(seen(systems([*before.values()], rows)), shown)
     # a language is always left that is compared with nothing: that kind never shows everything
     asked = {"changed": changed.complete, "good": good.complete, "whom": lambda _level: False}
-    kinds: dict[str, Changes | Systems | Languages] = {"changed": changed, "good": good, "whom": whom}
+    kinds: dict[str, RunAgain | Systems | Languages] = {"changed": changed, "good": good, "whom": whom}
     levels = share_level({kind: asked[kind] for kind, of in kinds.items() if of.tests})
     found = [one for kind, of in kinds.items() for one in of.say(levels.get(kind, 0.0))]
     found += _lost([leaf for one in ranked(shown) for leaf in one.system.leaves])

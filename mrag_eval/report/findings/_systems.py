@@ -223,7 +223,7 @@ class Systems:
         return [Finding("good", "alone", words, {"score": Number.of(one.score, one.metric)}, (one.name,))]
 
 
-class Changes:
+class RunAgain:
     """Compare each system with its last run before this one, over the questions of both, as one family by Holm."""
 
     def __init__(self, before: Sequence[Seen], now: Sequence[Seen]) -> None:
