@@ -28,14 +28,14 @@ _Part = tuple[int, int, tuple[Occurrence, ...], list[Span], Spans]
 SEVERAL: Final = -1
 # The end of a sentence; Thai separates sentences by a space, and a label with a dot opens the text of its option. The
 # mark itself is consumed first, so that the search leaps to it.
-_SENTENCE_END: Final = re.compile(
+SENTENCE_END: Final = re.compile(
     r"[。！？।॥።۔\n.!?؟…\u0e00-\u0e7f]"
     r"(?:(?<=[。！？।॥።۔\n])|(?<=[.!?؟…])(?<!^\w\.)(?<!^[-*•] \w\.)[.!?؟…]*(?=[\"'”»)*_\]]*(?:\s|$))"
     r"|(?<=[\u0e00-\u0e7f]{2}) (?=[\u0e00-\u0e7f]{2}))",
     re.MULTILINE,
 )
-_CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
-_BARE: Final = re.compile(r"[\W_]*")
+CLAUSE_END: Final = re.compile(r"[,،、፣;；؛፤—–-](?:(?<!-)|(?<=\s-)(?=\s))")
+BARE: Final = re.compile(r"[\W_]*")
 _CLOSED: Final = re.compile(r"[\W_]*[^\W\d_]{0,5}[\W_]*")
 _SAID: Final = re.compile(r"[)\]*_\"'»”]*\s*(?:[.,;:!?\n。，！—–-]|$)")
 _COMMA: Final = re.compile("[,、،፣/&+·・;]")
@@ -183,7 +183,7 @@ class PreparedReply:
     def _parts(self) -> Iterator[_Part]:
         """Yield the sentences that may name options, the last one first."""
         end, sought, possible = len(self.text), sought_options(self.texts), candidates(self.words)
-        for start in reversed([0, *map(re.Match.end, _SENTENCE_END.finditer(self.text))]):
+        for start in reversed([0, *map(re.Match.end, SENTENCE_END.finditer(self.text))]):
             labels = [match.span(1) for match in possible.finditer(self.text, start, end)]
             texts = occurrences(self.folded, start, end, sought)
             if texts or labels:
@@ -196,9 +196,10 @@ class PreparedReply:
         """Return a sentence with what its words say of the options that it names."""
         text = self.text
         denials = sorted(spans["wrong"] + spans["rejects"])
-        # neither "not correct" nor "I don't choose A"
-        announced = (at for at in spans["answer"] if not (inside(denials, at[0]) or inside(denials, at[0] - 2)))
-        answers = tuple(announced)
+        # neither "not correct" nor "I don't choose A", nor the word for a choice in that for an option
+        names = sorted({*spans["option"]} - {*spans["answer"]})
+        apart = (at for at in spans["answer"] if not (inside(denials, at[0]) or inside(denials, at[0] - 2)))
+        answers = tuple(at for at in apart if not (inside(names, at[0]) and inside(names, at[1] - 1)))
         found = [Mention(*each, label=False) for each in texts]
         for mention in found_labels(text, self.n, self.words, labels, answers, spans):
             label = text[mention.start : mention.end]
@@ -206,7 +207,7 @@ class PreparedReply:
                 mention.index = self.texts.index(label)
             found.append(mention)
         found.sort(key=lambda mention: (mention.start, -mention.end))
-        ends = [*map(re.Match.end, _CLAUSE_END.finditer(text, start, end)), *(at for at, _ in spans["turns"])]
+        ends = [*map(re.Match.end, CLAUSE_END.finditer(text, start, end)), *(at for at, _ in spans["turns"])]
         clauses = tuple(sorted(ends)) if spans["turns"] else tuple(ends)
         mentions = _connected(text, found, spans["joins"])
         sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
@@ -233,7 +234,7 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> li
                 continue
             if mention.start - last.end <= _BETWEEN:
                 gap = text[last.end : mention.start]
-                bare = _BARE.fullmatch(gap) is not None
+                bare = BARE.fullmatch(gap) is not None
                 if mention.index == last.index and bare and last.label != mention.label:
                     last.end, last.label = mention.end, True
                     continue

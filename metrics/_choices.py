@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from mrag_eval.core import split_thinking
 from mrag_eval.languages import language
-from mrag_eval.metrics._choice_options import Lexicon, Mention, inside, lexicon, normal, opens_line, plain_text
-from mrag_eval.metrics._choice_sentences import SEVERAL, PreparedReply, Sentence
+from mrag_eval.metrics._choice_options import Lexicon, Mention, Spans, inside, lexicon, normal, opens_line, plain_text
+from mrag_eval.metrics._choice_sentences import BARE, CLAUSE_END, SENTENCE_END, SEVERAL, PreparedReply, Sentence
 from mrag_eval.platform import MetricError
 
 # Circled and squared labels become "⟦1⟧", "⟦B⟧" (NFKC would leave a bare 1 or B); marks without width are removed.
@@ -39,6 +40,14 @@ _LABELLED: Final = re.compile(r"[\s*_(]*([^\W\d_])[\s*_)\].:、-]+")
 _LABELS: Final = 8
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
+# What others say.
+_QUOTED: Final = re.compile(
+    '[“„«‹「『][^“”„«»‹›「」『』\\n]{1,200}[”“»›」』]|"[^"\\n]{1,200}"|(?<!\\w)\'[^\\n]{1,200}?[.,!?]\'(?!\\w)'
+    r"|(?:^|(?<=: ))[—–] ?[^—–\n]{1,200}[,.!?…] ?(?:[—–]|$)",
+    re.MULTILINE,
+)
+# The most words behind a refusal that says of nobody that he does it, and the fewest characters of an answer before it.
+_FEW, _SHORTEST_ANSWER = 4, 8
 _RIGHT_MARKS: Final = "✅✔☑✓"
 _MARK: Final = re.compile("[✅✔☑✓❌✗✘✖]")
 _MARKED_LINE: Final = re.compile("^[^\\n✅✔☑✓❌✗✘✖]*[✅✔☑✓❌✗✘✖][^\\n]*$", re.MULTILINE)
@@ -113,15 +122,69 @@ def reads_refusals(lang: str) -> bool:
 
 
 def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
-    """Return whether a reply declines before it names two options, and does not turn to one behind that."""
-    named = [(mention.start, mention.end) for mention in mentions]
+    """Return whether a reply declines before it answers, and does not turn to an answer behind that.
+
+    What is quoted declines nothing, nor does what persons do if the clause is of others: "The boy did not know."
+    """
+    text = reply.text
     spans = reply.words.spans(reply.folded)
-    found = [start for start, _ in spans["refuses"] if not inside(named, start)]
+    if not (spans["refuses"] or spans["refuses_if_own"]):
+        return False
+    named = [(mention.start, mention.end) for mention in mentions]
+    quoted = [match.span() for match in _QUOTED.finditer(text)]
+    if len(quoted) == 1 and BARE.fullmatch(text[: quoted[0][0]] + text[quoted[0][1] :]):
+        quoted = []
+    although = [at for at, _ in spans["although"]]
+    own = spans["own"] + spans["passage"] + (spans["option"] + spans["answer"] if reply.texts else [])
+    owns = sorted(at for at, _ in own)
+    sentences = [0, *map(re.Match.end, SENTENCE_END.finditer(text))]
+    turns = [at for at, _ in spans["turns"]]
+    clauses = sorted([*sentences, *map(re.Match.end, CLAUSE_END.finditer(text)), *turns, *although])
+
+    def clause(at: int) -> tuple[int, int]:
+        last = bisect_right(clauses, at)
+        return clauses[last - 1], clauses[last] if last < len(clauses) else len(text)
+
+    def whose(start: int, end: int) -> bool:
+        first, last = clause(start)
+        alone = BARE.fullmatch(text, first, start) and (reply.texts or len(text[end:last].split()) <= _FEW)
+        return bool(alone or (reply.texts and not mentions) or _between(owns, first, last))
+
+    def conceded(start: int) -> bool:
+        first, last = clause(start)
+        within = not _between(sentences, first, first + 1) or (
+            last < len(text) and not _between(sentences, last, last + 1)
+        )
+        return within and _between(although, first, start + 1)
+
+    said = spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)]
+    found = sorted(at for at, _ in said if not (inside(named, at) or inside(quoted, at) or conceded(at)))
     if not found or len({mention.index for mention in mentions if mention.start < found[0]}) > 1:
         return False
+    if not reply.texts:
+        return not _answers(reply, spans, sentences, found)
     turned = next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
     named_behind = {m.index for m in mentions if m.start > found[-1]}
     return turned is None or len(named_behind) != 1 or not any(m.start >= turned and not m.out for m in mentions)
+
+
+def _between(places: Sequence[int], first: int, last: int) -> bool:
+    """Return whether one of some places, in their order, is in a half-open span."""
+    return bisect_left(places, first) < bisect_left(places, last)
+
+
+def _answers(reply: PreparedReply, spans: Spans, sentences: Sequence[int], refusals: Sequence[int]) -> bool:
+    """Return whether a reply to an open question answers before it declines, or turns to an answer behind that."""
+    told = sorted(at for at, _ in spans["own"] + spans["passage"])
+    for first, last in pairwise([*sentences, len(reply.text)]):
+        said = reply.text[first:last].strip()
+        if BARE.fullmatch(said) or said[-1] in "?!:？！：؟":
+            continue
+        if len(said) >= _SHORTEST_ANSWER and not _between(refusals, first, last) and not _between(told, first, last):
+            return True
+        break
+    turned = next((end for start, end in reversed(spans["turns"]) if start > refusals[-1]), None)
+    return turned is not None and not any(start >= turned for start, _ in spans["passage"])
 
 
 def _prepared(response: str) -> str:

@@ -158,7 +158,7 @@ _NUMBERS: Final = rf"\d{{1,2}}(?!\d)(?:{_BETWEEN}(?:[^\W\d_]{{1,4}}{_BETWEEN})?\
 _MAYBE: Final = (
     rf"[\[［【(（{{「《〔〈⟦|]{_BETWEEN}(?:[^\W\d_]{{1,20}}{_BETWEEN})?{_NUMBERS}{_BETWEEN}[\]］】)）}}」》〕〉⟧|]"
     r"|[\[［【][^\W\d][^\]］】\n]{0,80}[\]］】]|<(?P<tag>\w{1,20})>\W{0,2}\d{1,2}\W{0,2}</(?P=tag)>"
-    rf"|[\^#]\W{{0,2}}\d{{1,2}}(?!\d)|\\cite|[\[(⁽]{_SUPERSCRIPT}|(?<=[^\n])[①-⑩]"
+    rf"|[\^#]\W{{0,2}}\d{{1,2}}(?!\d)|\\cite|(?<!\b\w)(?<!\b[ckd]m)(?<!\b\d\d){_SUPERSCRIPT}|(?<=[^\n])[①-⑩]"
 )
 
 
@@ -206,7 +206,8 @@ def _marks(lang: str, _files: Files) -> CitationMarks:
         re.compile(read, re.IGNORECASE),
         re.compile(f"{read}|{other}", re.IGNORECASE),
         re.compile(
-            rf"(?<![^\W_])(?:{word})[ .:：#№]{{0,2}}\d{{1,3}}(?!\d)|[(（](?:{word})\b[^()\n]{{0,80}}[)）]|{_MAYBE}",
+            rf"(?<![^\W_])(?:{word})[^\d\n]{{0,8}}\d{{1,3}}(?!\d)|(?<!\d)\d{{1,3}}(?:[^\W\d_]{{1,3}})?"
+            rf"[^\w\n]{{0,3}}(?:{word})|[(（](?:{word})\b[^()\n]{{0,80}}[)）]|{_MAYBE}",
             re.IGNORECASE,
         ),
         re.compile(rf"(?:^|[.!?。] )[\W_]{{0,10}}(?:{word})[\s*_]{{0,10}}(?:[:：]|\n)", re.IGNORECASE | re.MULTILINE),

@@ -11,7 +11,10 @@ from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector
 from mrag_eval.metrics._language_rate import accepts, detector_for, unknown_to, unreliable
 from mrag_eval.metrics._text import graphemes
 from mrag_eval.platform import ConfigError, MetricError
-from mrag_eval.text import expected_scripts, letter_scripts
+from mrag_eval.text import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
+
+# The fewest words of a clause in another script, and of one that windows tell.
+_TOGETHER, _RUN = 6, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +88,15 @@ def language_mix(
 ) -> LanguageMix:
     """Return the share of the tokens in passages of another language, for languages that share a script.
 
-    The detector labels overlapping windows (half a window apart). Each token takes the majority label of its windows;
-    the expected language wins ties. Limits: a window is short, so related languages (Spanish and Portuguese, Indonesian
-    and Malay) are confused and single foreign names are not found; runs shorter than half a window are missed. Use it
-    to compare systems or to select answers to read, not as a verdict on one token.
+    Words in another script than the language's count where six or more stand together; fewer are a name or a title.
+    Of the others the detector labels each window; a word has the label of half of its windows or more, and counts in a
+    run of three (half a window, if that is more) of which two do not begin in upper case, as names do. Clauses of fewer
+    than six words are missed, and related languages (Spanish and Portuguese) confused (docs/evidence/languages.md).
 
     Args:
         text: the answer.
         language: the expected language.
-        window: tokens per window; by default 8 words, or 24 characters in languages written without spaces.
+        window: tokens per window; by default 6 words, or 24 characters in languages written without spaces.
         min_chars: texts of at most this many code points are not judged.
         detector: a :class:`LanguageDetector`, or one by language as :func:`correct_language_rate` takes them; None for
             the bundled fastText lid.176.
@@ -105,10 +108,10 @@ def language_mix(
     """
     if not isinstance(text, str):
         raise MetricError(f"text must be a string, got {type(text).__name__}")
-    _scripts(language)
+    scripts = _scripts(language)
     expected = base_language(language)
     unspaced = expected in NO_SPACES
-    size = window if window is not None else (24 if unspaced else 8)
+    size = window if window is not None else (24 if unspaced else 6)
     if size < 2:
         raise MetricError(f"a window needs at least 2 tokens, got {size}")
     tokens = graphemes(text) if unspaced else text.split()
@@ -117,35 +120,52 @@ def language_mix(
     own = detector_for(expected, detector)
     if (reason := unknown_to(own, normalize_language(language))) is not None:
         return LanguageMix(None, len(tokens), {}, reason)
-    starts = list(range(0, max(len(tokens) - size, 0) + 1, max(size // 2, 1)))
-    if starts[-1] + size < len(tokens):
-        starts.append(len(tokens) - size)
+    foreign = [
+        bool(used and scripts) and not used & scripts for used in (letter_scripts(token).keys() for token in tokens)
+    ]
+    written = [token for token, other in zip(tokens, foreign, strict=True) if not other]
     joiner = "" if unspaced else " "
-    windows = [joiner.join(tokens[start : start + size]) for start in starts]
-    length = sum(map(len, windows)) // len(windows)
+    windows = [joiner.join(written[at : at + size]) for at in range(max(len(written) - size, 0) + 1)] if written else []
+    length = sum(map(len, windows)) // max(len(windows), 1)
     if (reason := unreliable(own, expected, length, min_recognised)) is not None:
         return LanguageMix(None, len(tokens), {}, reason)
-    labels = own.detect(windows)
-    by_language = _vote(labels, starts, size, len(tokens), expected)
+    labels = iter(_by_windows(written, own.detect(windows), size, expected))
+    told = [expected if other else next(labels) for other in foreign]
+    firsts = [next(filter(str.isalpha, token), " ") for token in tokens]
+    # a word of a script without spaces has two letters
+    words = [
+        len(token) / 2 if script(first) in NO_SPACE_SCRIPTS else 1 for token, first in zip(tokens, firsts, strict=True)
+    ]
+    for first, last in _runs([other or mark == " " for other, mark in zip(foreign, firsts, strict=True)]):
+        if sum(words[first:last]) >= _TOGETHER:
+            told[first:last] = own.detect([" ".join(tokens[first:last])]) * (last - first)
+    by_language = dict(Counter(told).most_common())
     known = sum(n for label, n in by_language.items() if label != UNDETERMINED)
     if not known:
         return LanguageMix(None, len(tokens), by_language, "no language could be told")
     return LanguageMix((known - by_language.get(expected, 0)) / known, len(tokens), by_language)
 
 
-def _vote(labels: Sequence[str], starts: Sequence[int], size: int, n: int, expected: str) -> dict[str, int]:
-    votes: list[Counter[str]] = [Counter() for _ in range(n)]
-    for label, start in zip(labels, starts, strict=True):
-        # varieties of the expected language count as the expected language
-        name = expected if label != UNDETERMINED and accepts(expected, label) else label
-        for token in range(start, min(start + size, n)):
-            votes[token][name] += 1
-    tally: Counter[str] = Counter()
-    for vote in votes:
-        most = max(vote.values())
-        leaders = [label for label, count in vote.items() if count == most]
-        tally[expected if expected in leaders else leaders[0]] += 1
-    return dict(tally.most_common())
+def _by_windows(tokens: Sequence[str], labels: Sequence[str], size: int, expected: str) -> list[str]:
+    """Return the language of each token by the labels of the windows that hold it."""
+    # varieties of the expected language count as the expected language
+    names = [expected if each != UNDETERMINED and accepts(expected, each) else each for each in labels]
+    told = []
+    for at in range(len(tokens)):
+        votes = Counter(names[max(at - size + 1, 0) : at + 1])
+        most = votes.most_common(1)[0] if votes else (expected, 1)
+        told.append(expected if 2 * votes[expected] > votes.total() or 2 * most[1] < votes.total() else most[0])
+    for first, last in _runs([each not in (expected, UNDETERMINED) for each in told]):
+        words = [token for token in tokens[first:last] if not token.strip("\"'“”«»([")[:1].isupper()]
+        if last - first < max(_RUN, size // 2) or len(words) < 2:
+            told[first:last] = [expected] * (last - first)
+    return told
+
+
+def _runs(marked: Sequence[bool]) -> list[tuple[int, int]]:
+    """Return the half-open runs of what is marked."""
+    edges = [at for at in range(len(marked) + 1) if (at > 0 and marked[at - 1]) != (at < len(marked) and marked[at])]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _scripts(language: str) -> frozenset[str]:

@@ -127,7 +127,7 @@ def _patterns(known: Lexicon) -> tuple[re.Pattern[str], re.Pattern[str], re.Patt
     return (
         re.compile(_whole_words(words["yes"]), re.IGNORECASE),
         re.compile(_whole_words(words["no"]), re.IGNORECASE),
-        re.compile(_whole_words(words["refuses"] + words["unsettled"]), re.IGNORECASE),
+        re.compile(_whole_words(words["refuses"] + words["refuses_if_own"] + words["unsettled"]), re.IGNORECASE),
         # "and" is written together with the next word in Arabic and Hebrew
         re.compile(rf"\s*[وו](?=\w)|[\s/,،]*(?:{joins})\s*|\s*/\s*", re.IGNORECASE),
     )

@@ -36,28 +36,36 @@ MARKS: Final[tuple[Marks, ...]] = (
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     # Solar
     ("<|think|>", "<|content|>"),
-    # Gemma
+    # Gemma, MedGemma
     ("<|channel>thought", "<channel|>"),
+    ("<unused94>thought", "<unused95>"),
+    # LongCat, Pangu, s1
+    ("<longcat_think>", "</longcat_think>"),
+    ("[unused16]", "[unused17]"),
+    ("<|im_start|>think\n", "<|im_start|>answer\n"),
     # Harmony (gpt-oss): all up to the channel of the answer
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
     ("<|channel|>commentary<|message|>", "<|channel|>final<|message|>"),
 )
 # Words that a text may hold, too: they open thinking at the start of a reply alone, in this case. Harmony's stand there
-# without its special tokens, next to the thought; Granite's count where they are closed.
+# without its special tokens, next to the thought; Granite's count where they are closed, Apriel's say what they open.
 _AT_START: Final = (
     ("analysis", "assistantfinal", r"(?=[A-Z])"),
     ("Here is my thought process:", "Here is my response:", r"(?=[\s\S]*Here is my response:)"),
+    ("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]", ""),
 )
 # Marks around the answer behind the thinking, and tokens that end a turn.
 _BEFORE: Final = re.compile(
-    r"(?:<\|(?:start|begin)\|>assistant|<\|end\|>|<\|START_RESPONSE\|>|<\|begin_of_solution\|>|<(?:response|output)>|\s)*",
+    r"(?:<\|(?:start|begin)\|>assistant|<\|end\|>|<\|START_RESPONSE\|>|<\|begin_of_(?:solution|box)\|>|<(?:response|output)>|\s)*",
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(
-    r"(?:</(?:response|output)>|<\|(?:return|end|im_end|END_RESPONSE|end_of_solution)\|>|\s)*", re.IGNORECASE
+    r"(?:</(?:response|output)>|<\|(?:return|end|im_end|END_RESPONSE|end_of_(?:solution|box))\|>"
+    r"|\[END FINAL RESPONSE\]|\s)*",
+    re.IGNORECASE,
 )
 # A text that may hold marks: any other is not searched.
-_POSSIBLE: Final = re.compile(r"[<\[◁][/|◁A-Za-z]|\A\s*(?:analysis[A-Z]|Here is my thought)")
+_POSSIBLE: Final = re.compile(r"[<\[◁][/|◁A-Za-z]|\A\s*(?:analysis[A-Z]|Here (?:is my thought|are my reasoning))")
 
 
 class Thought(NamedTuple):

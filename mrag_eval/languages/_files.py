@@ -17,7 +17,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 9
+READING_VERSION: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,9 @@ class Words:
     corrects: tuple[str, ...] = ()
     turns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    refuses_if_own: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    although: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()

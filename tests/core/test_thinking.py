@@ -22,6 +22,11 @@ WRITTEN = (
     ("<|begin_of_thought|>{}<|end_of_thought|>\n<|begin_of_solution|>{}<|end_of_solution|>", "<|begin_of_thought|>{}"),
     ("<think>{}</think>\n<response>\n{}\n</response>", "<think>{}"),
     ("Here is my thought process: {}\n\nHere is my response: {}", ""),
+    (
+        "Here are my reasoning steps:\n{}\n[BEGIN FINAL RESPONSE]\n{}\n[END FINAL RESPONSE]\n<|end|>",
+        "Here are my reasoning steps: {}",
+    ),
+    ("<think>{}</think>\n<|begin_of_box|>{}<|end_of_box|>", "<think>{}"),
 )
 
 

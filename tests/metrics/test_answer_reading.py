@@ -17,10 +17,10 @@ import answer_reading as measured  # noqa: E402
 # Set -> what is read -> the least precision and recall over all languages: what was measured, rounded down.
 BOUNDS = {
     "first": {"choices": (0.99, 0.935), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.97)},
-    "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.90), "yes_no": (0.99, 0.95)},
+    "held_out": {"choices": (0.99, 0.96), "refusals": (0.99, 0.99), "yes_no": (0.99, 0.95)},
     "dev": {"choices": (0.99, 0.96), "refusals": (0.99, 0.96), "yes_no": (0.99, 0.99)},
-    "unseen": {"choices": (0.976, 0.917), "refusals": (0.97, 0.80), "yes_no": (0.99, 0.95)},
-    "fresh": {"choices": (0.988, 0.939), "refusals": (0.98, 0.855), "yes_no": (0.98, 0.955)},
+    "unseen": {"choices": (0.976, 0.918), "refusals": (0.98, 0.90), "yes_no": (0.99, 0.95)},
+    "fresh": {"choices": (0.987, 0.939), "refusals": (0.99, 0.875), "yes_no": (0.98, 0.955)},
 }
 # The same for the choices of each language in the two large sets.
 EACH_LANGUAGE = {"unseen": (0.86, 0.82), "fresh": (0.94, 0.87)}
@@ -49,8 +49,8 @@ def test_no_language_falls_behind(which: str) -> None:
 
 def test_text_that_neither_chooses_nor_declines_is_seldom_read_as_if_it_did(test_data: Path) -> None:
     found = list(measured.prose(test_data / "xquad"))
-    assert [sum(counts) for counts in list(zip(*found, strict=True))[1:]] == [55, 89, 9]
-    assert [max(counts) for counts in list(zip(*found, strict=True))[1:]] == [10, 18, 4]
+    assert [sum(counts) for counts in list(zip(*found, strict=True))[1:]] == [57, 4, 7]
+    assert [max(counts) for counts in list(zip(*found, strict=True))[1:]] == [10, 1, 2]
 
 
 @pytest.mark.parametrize(("which", "least"), [("dev", 20), ("unseen", 40), ("fresh", 40)])

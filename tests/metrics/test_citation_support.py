@@ -265,3 +265,24 @@ def test_a_list_of_sources_behind_a_reply_is_no_statement() -> None:
 def test_a_reply_without_any_mark_cites_nothing(reply: str) -> None:
     found = citation_support(reply, PASSAGES, "en")
     assert (found.citations, found.unread) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("lang", "mark"),
+    [
+        ("fr", "d'après le document n° 1"),
+        ("hu", "az 1. dokumentum szerint"),
+        ("zh", "根据第1篇文章"),
+        ("en", "by the 2nd document"),
+        ("en", "in 1802²"),
+    ],
+)
+def test_a_passage_that_is_numbered_in_words_leaves_a_reply_unread(lang: str, mark: str) -> None:
+    assert citation_support(f"{LIGHTHOUSE[:42]} {mark}.", PASSAGES, lang).unread
+
+
+@pytest.mark.parametrize(
+    "said", ["of 12 m²", "of 5 km² and 3 cm³", "of x² and 10²", "in the text of 1802", "of 12 rooms"]
+)
+def test_units_years_and_counts_cite_nothing(said: str) -> None:
+    assert not citation_support(f"{LIGHTHOUSE[:42]} {said}.", PASSAGES, "en").unread

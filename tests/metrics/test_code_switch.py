@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 from mrag_eval.metrics import code_switch_share, language_mix
 from mrag_eval.platform import MetricError
 from mrag_eval.text import expected_scripts, script
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import clauses
 
 
 class Windows:
@@ -130,11 +135,30 @@ def test_windows_vote_for_each_token() -> None:
         def detect(self, texts: Sequence[str]) -> list[str]:
             return ["en" if text.split().count("e") > 1 else "de" for text in texts]
 
-    # windows dddd dddd ddee eeee eeee eee.: the fifth and sixth tokens are in one of each, a tie
+    # of the windows that hold the sixth token as many are German as English, a tie
     text = "d d d d d d e e e e e e " + "."
     found = language_mix(text, "de", window=4, min_chars=5, detector=ByWord())
     assert found.by_language == {"de": 6, "en": 7}
     assert found.share == pytest.approx(7 / 13)
+
+
+def test_clauses_are_found_and_names_and_titles_are_not() -> None:
+    clause = "Die alte Mühle am Fluss wurde verkauft, {}, und steht seitdem leer, sagte der Nachbar."
+    assert (language_mix(clause.format("although nobody in the village wanted it"), "de").share or 0) > 0
+    assert (language_mix(clause.format("а жители деревни узнали об этом поздно"), "de").share or 0) > 0
+    for name in ("The New York Times Book Review", "Лев Толстой «Война и мир»", "Casa da Música do Porto"):
+        assert language_mix(clause.format(name), "de").share == 0, name
+    japanese = "古い水車小屋は秋に売られ、{}、それ以来ずっと空いたままだと隣人は言った。"
+    assert (language_mix(japanese.format("although nobody in the village wanted it"), "ja").share or 0) > 0
+    assert language_mix(japanese.format("The Lord of the Rings"), "ja").share == 0
+
+
+def test_clauses_of_xquad_are_found(test_data: Path) -> None:
+    rows = list(clauses.found(test_data / "xquad", 3, seed=1))
+    for length in clauses.WORDS:
+        own = [row[3] for row in rows if row[2] == length]
+        assert sum(own) >= 0.9 * len(own)
+    assert sum(row[4] for row in rows) <= 0.05 * len(rows)
 
 
 def test_varieties_count_as_the_language() -> None:

@@ -69,6 +69,9 @@ def test_a_move_is_read_alike_in_every_language(code: str) -> None:
             known.words.corrects,
             known.words.passage,
             known.words.refuses,
+            known.words.refuses_if_own,
+            known.words.own,
+            known.words.although,
             known.words.joins,
             known.sentence,
         )
@@ -145,3 +148,47 @@ WITHOUT = ["eu", "sk", "ml", "ig", "is", "sl", "km"]
 )
 def test_without_words_a_label_or_a_text_is_read_alone(code: str, reply: str, option: int | None) -> None:
     assert extract_choice(reply, 4, OPTIONS, code) == option
+
+
+@pytest.mark.parametrize("code", _known())
+def test_what_others_do_not_know_is_no_refusal_in_any_language(code: str) -> None:
+    known = language(code)
+    assert known is not None
+    words, name = known.words, "Xqzw"
+    own = next(word.rstrip("~") for word in words.own if len(word) > 2)
+    gap = "" if code in ("th", "ja", "zh") else " "
+    filler = f"{name} {name} {name} {name} {name}"
+    for refusal in words.refuses_if_own:
+        # a longer phrase may say of nobody what a part of it says of a person; Korean words are joined to what follows
+        if any(refusal.rstrip("~") in other for other in words.refuses) or refusal.endswith("~"):
+            continue
+        assert not declines(f"{filler} {refusal} {filler}.", code), refusal
+        assert declines(f"{own}{gap}{refusal} {filler}.", code), refusal
+    for refusal in words.refuses:
+        if refusal.endswith("~"):
+            continue
+        assert not declines(f"{name} {name}: “{refusal}.” {filler}.", code), refusal
+        assert not declines(f"{filler}, {words.although[0]}{gap}{refusal}.", code), refusal
+        assert not declines(f"{words.although[0]}{gap}{refusal}, {filler}.", code), refusal
+
+
+@pytest.mark.parametrize(
+    ("reply", "refused"),
+    [
+        ("The text does not say who built it.", True),
+        ("The passages describe a mill. The year is not mentioned.", True),
+        ("There is no information about that in the documents.", True),
+        ("Unknown.", True),
+        ("I'm sorry, but I cannot answer this.", True),
+        ("He could not say where the letter was.", False),
+        ("The miller did not know who had come.", False),
+        ("It was painted by an unknown painter.", False),
+        ("It was built in 1802. The text does not say by whom.", False),
+        ("I am not sure, but I think it was 1802.", False),
+        ("Although the text does not mention the year, it was 1802.", False),
+        ("– I do not know, – said the boy. The ring was in the well.", False),
+        ("The miller said: 'I do not know.' The ring was in the well.", False),
+    ],
+)
+def test_a_reply_to_an_open_question_declines_for_itself(reply: str, refused: bool) -> None:
+    assert declines(reply, "en") is refused
