@@ -41,13 +41,14 @@ def was_given(context: typer.Context, name: str) -> bool:
 def pairs_of(given: Iterable[str] | None, form: str, flag: str, value: str = ".+") -> dict[str, str]:
     """Return what a repeated option such as KEY=VALUE names, with ``value`` a pattern of what follows the sign.
 
-    Raises BadParameter for a text that is not of the ``form``.
+    Raises BadParameter for a text that is not of the ``form``, and for a key with two values.
     """
-    found = {}
+    found: dict[str, str] = {}
     for text in given or ():
         if not (pair := re.fullmatch(f"([^=]+)=({value})", text, re.DOTALL)):
             raise typer.BadParameter(f"'{text}' is not of the form {form}", param_hint=flag)
-        found[pair[1]] = pair[2]
+        if found.setdefault(pair[1], pair[2]) != pair[2]:
+            raise typer.BadParameter(f"'{pair[1]}' is given twice: the last would count", param_hint=flag)
     return found
 
 

@@ -117,6 +117,10 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
         (["nowhere.jsonl", "--dry-run"], "nowhere.jsonl: no such file"),
         (["mine.json", "--dry-run"], "mine.json: no column is the question; its columns: nr, frage"),
         (["mine.json", "--dry-run", "--columns", "frage"], "'frage' is not of the form FIELD=PATH"),
+        (
+            ["mine.json", "--dry-run", "--columns", "question=frage", "--columns", "question=antwort"],
+            "'question' is given twice",
+        ),
         (["mine.json", "--dry-run", "--columns", "questoin=frage"], "no field 'questoin'; did you mean 'question'"),
         (["mine.json", "--dry-run", "--columns", "answer=antwort"], "mine.json: no column is the question"),
         (["mine.json", "--dry-run", "--columns", "question=fragen"], "mine.json: no row has 'fragen'"),
