@@ -23,9 +23,8 @@ def said(command: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        ("report out -o x.pdf", "x.pdf: the file's name must end in one of .html, .md, .csv, .json"),
+        ("report out -o x.pdf", "x.pdf: the file's name must end in one of .html, .tex, .md, .csv, .json"),
         ("report out -o x.csv --format md", "md does not fit the name x.csv"),
-        ("report out -o x.html --layout xrag", "--layout: cannot be combined with an HTML page"),
         ("report out --territory Ceuta --layout xrag", "--layout: cannot be combined with --territory"),
         ("report out --territory Ceuta -o x.html", "must end in one of .md, .csv, .json"),
         ("compare out", "name two runs"),
