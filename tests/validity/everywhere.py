@@ -177,7 +177,8 @@ def check_everywhere(
         _check(name, READERS[name](folder), {**tasks, **({} if name in WITHOUT_GROUPS else groups or {})})
     for form, read in FORMS.items():
         file = folder / f"report.{form}"
-        printed(programs, "report", out, "--output", file)
+        # a page of text has the headline and a few more, if not asked for all
+        printed(programs, "report", out, "--output", file, *(("--metrics", "all") if form == "md" else ()))
         _check(form, read(file.read_text("utf-8")), tasks)
 
 
