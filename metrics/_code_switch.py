@@ -137,7 +137,9 @@ def language_mix(
         len(token) / 2 if script(first) in NO_SPACE_SCRIPTS else 1 for token, first in zip(tokens, firsts, strict=True)
     ]
     for first, last in _runs([other or mark == " " for other, mark in zip(foreign, firsts, strict=True)]):
-        if sum(words[first:last]) >= _TOGETHER:
+        # numbers may stand within a clause, and are none by themselves
+        lettered = sum(word for word, other in zip(words[first:last], foreign[first:last], strict=True) if other)
+        if sum(words[first:last]) >= _TOGETHER and lettered >= _RUN:
             told[first:last] = own.detect([" ".join(tokens[first:last])]) * (last - first)
     by_language = dict(Counter(told).most_common())
     known = sum(n for label, n in by_language.items() if label != UNDETERMINED)
@@ -156,7 +158,8 @@ def _by_windows(tokens: Sequence[str], labels: Sequence[str], size: int, expecte
         most = votes.most_common(1)[0] if votes else (expected, 1)
         told.append(expected if 2 * votes[expected] > votes.total() or 2 * most[1] < votes.total() else most[0])
     for first, last in _runs([each not in (expected, UNDETERMINED) for each in told]):
-        words = [token for token in tokens[first:last] if not token.strip("\"'“”«»([")[:1].isupper()]
+        lettered = [token for token in tokens[first:last] if any(map(str.isalpha, token))]
+        words = [token for token in lettered if not token.strip("\"'“”«»([")[:1].isupper()]
         if last - first < max(_RUN, size // 2) or len(words) < 2:
             told[first:last] = [expected] * (last - first)
     return told

@@ -148,6 +148,9 @@ def test_clauses_are_found_and_names_and_titles_are_not() -> None:
     assert (language_mix(clause.format("а жители деревни узнали об этом поздно"), "de").share or 0) > 0
     for name in ("The New York Times Book Review", "Лев Толстой «Война и мир»", "Casa da Música do Porto"):
         assert language_mix(clause.format(name), "de").share == 0, name
+    for numbers in ("1, 2, 3, 4, 5, 6, 7, 8, 9", "12 15 18 21 24 27 30 33 36 39"):
+        assert language_mix(clause.format(numbers), "de").share == 0, numbers
+        assert language_mix(f"Старая мельница у реки продана, {numbers}, сказал сосед на улице.", "ru").share == 0
     japanese = "古い水車小屋は秋に売られ、{}、それ以来ずっと空いたままだと隣人は言った。"
     assert (language_mix(japanese.format("although nobody in the village wanted it"), "ja").share or 0) > 0
     assert language_mix(japanese.format("The Lord of the Rings"), "ja").share == 0
