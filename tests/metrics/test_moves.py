@@ -179,6 +179,8 @@ def test_what_others_do_not_know_is_no_refusal_in_any_language(code: str) -> Non
         ("The passages describe a mill. The year is not mentioned.", True),
         ("There is no information about that in the documents.", True),
         ("Unknown.", True),
+        ("Sorry, I can't help with that.", True),
+        ("He said he was sorry and left the mill to his son in 1802.", False),
         ("I'm sorry, but I cannot answer this.", True),
         ("He could not say where the letter was.", False),
         ("The miller did not know who had come.", False),
