@@ -76,7 +76,7 @@ class Log:
         how = (named, tuple(kept), asked, at, join)
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
-            if not path.exists() or not part_files(path, "queries"):
+            if not (path.is_file() or path.is_dir()) or not part_files(path, "queries"):
                 what = "a folder, not a file" if path.is_dir() else f"no such file{beside(path)}"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
             return cls(str(rows), path, *how)

@@ -171,6 +171,8 @@ def read_log(
     from mrag_eval.retrieval import is_run, read_run
 
     if isinstance(rows, str | Path) and is_run(rows):
+        if run is not None:
+            raise ConfigError(f"{rows}: it is a run itself, beside the run {run}", "leave one of them out")
         # a ranking of questions that its judgements name
         log, run = replace(Log.of([{"id": name} for name in read_run(rows).lists]), name=str(rows)), rows
     else:

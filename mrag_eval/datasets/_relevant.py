@@ -128,7 +128,7 @@ def read_judgements(path: str | Path, split: str | None = None) -> dict[str, dic
     a ``split`` is read: the only one, or ``test``. Raises DataError naming the line, also for two grades of one pair.
     """
     file = Path(path).expanduser()
-    if not file.exists():
+    if not (file.is_file() or file.is_dir()):
         raise DataError(f"{path}: no such file{beside(file)}", "name a file of judgements: --qrels FILE")
     found: dict[str, dict[str, int]] = {}
     for part in _of_split(file, split):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,19 @@ def test_a_run_is_a_log_as_it_lies(form: str, tmp_path: Path) -> None:
     assert "hit@1" in other["unscored"]
     with pytest.raises(MragError, match="no column is the question"):
         read_log(run)
+
+
+def test_a_pipe_is_refused_and_so_are_two_runs(tmp_path: Path) -> None:
+    """A pipe would be waited for, or read once where logs are read twice."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for read in (read_log, read_judgements):
+        with pytest.raises(MragError, match="no such file"):
+            read(pipe)
+    run = tmp_path / "a.run"
+    run.write_text("q1 Q0 d1 1 2.0 x\n")
+    with pytest.raises(MragError, match="it is a run itself"):
+        read_log(run, run=run, qrels=write_judgements(tmp_path, "trec"))
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,9 @@ _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+')
 def is_run(path: str | Path) -> bool:
     """Return whether a file is a run, by its first line; a JSON file as a whole."""
     file = Path(path).expanduser()
+    if not file.is_file():
+        # a pipe can be read once
+        return False
     try:
         head = [text for _, text in itertools.islice(_lines(file), 4)]
         is_json = ".json" in file.suffixes and _JSON.match(" ".join(head))
