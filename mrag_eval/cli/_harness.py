@@ -247,8 +247,12 @@ def _evaluate(
         path = Path(args.output_path)
         path = path if path.is_dir() else path.parent
         with suppress(MragError):  # the run has ended, whatever else is in its folder
-            newest = read_results([path])[-1].path
-            table = f"{opening([newest], screen_width())}\n\nresults    {relpath(newest)}"
+            newest = read_results([path])[-1]
+            own = opening([newest.path], screen_width())
+            # tasks that are not the package's have no scores of ours
+            others = {task: found for task, found in results["results"].items() if task in {*built} - {*newest.leaves}}
+            parts = [own, *([score_table({**results, "results": others, "groups": None})] if others else [])]
+            table = "\n\n".join([*parts, f"results    {relpath(newest.path)}"])
         print(table)
         groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
                   for metric in dict.fromkeys(named.values())

@@ -423,6 +423,26 @@ def test_run_of_an_unknown_task_suggests_the_nearest(cli: Run) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_run_prints_tasks_that_are_not_ours_beside_ours(cli: Run, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"q": "a", "a": "b"}\n', "utf-8")
+    task = {
+        "task": "plain_qa", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(rows)}},
+        "test_split": "test", "output_type": "generate_until", "doc_to_text": "{{q}}", "doc_to_target": "{{a}}",
+        "metric_list": [{"metric": "exact_match"}],
+    }  # fmt: skip
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "plain.yaml").write_text(json.dumps(task), "utf-8")
+    done = cli(
+        "run", "--model", "dummy", "--tasks", "mrag_demo_norag,plain_qa", "--include_path", "own", "--limit", "1",
+        "--output_path", "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "### Scores of dummy · mrag_demo_norag" in done.stdout
+    (line,) = (line for line in done.stdout.splitlines() if "plain_qa" in line)
+    assert "exact_match" in line
+
+
 def test_run_names_a_missing_include_path(cli: Run) -> None:
     done = cli("run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--include_path", "nowhere")
     assert done.returncode == 2
