@@ -124,6 +124,19 @@ def test_a_system_that_was_run_again_is_compared_with_its_run_before(
     assert [one.kind for one in rest if one.kind != "whom"] == ["good", "unsaid"]
 
 
+def test_of_systems_that_score_alike_on_every_question_no_least_difference_is_named(tmp_path: Path) -> None:
+    rows = {"qa": _rows(dict.fromkeys(LANGUAGES, 0.7))}
+    write_scored(tmp_path / "a", rows)
+    write_scored(tmp_path / "b", rows, retrieval={"k": 7})
+    first = findings_of([tmp_path])[0]
+    score = f"{first.numbers['score']}"
+    assert first.sentence == (
+        f"one scores as in its run before on every question: {score} by match; what differs: retrieval.k (5 → 7)."
+    )
+    two = _found(write_scored(tmp_path / "one", rows), write_scored(tmp_path / "two", rows, model="two"))
+    assert two["good"].sentence == f"one and two score alike on every question: {score} by match."
+
+
 def test_a_change_is_claimed_no_more_often_than_the_level(tmp_path: Path) -> None:
     # 40 pages at 2.5 %, as another kind tests too: one expected, four or fewer with 99.6 %
     said = 0

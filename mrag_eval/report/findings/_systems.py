@@ -197,7 +197,7 @@ class Systems:
         }
         rows = {"tasks": [leaf.label for leaf in (*first.system.leaves, *second.system.leaves)]}
         numbers = contest.numbers(own[0], level, self.tests)
-        template = "best" if own[0] <= level else "tied"
+        template = "best" if own[0] <= level else "tied" if contest.differences[:, 0].any() else "even"
         return Finding("good", template, words, numbers, (first.name, second.name), "sign flips, Holm", rows)
 
     def _alone(self) -> list[Finding]:
@@ -266,7 +266,7 @@ class RunAgain:
             "differ": f"what differs: {few(differ)}" if differ else "nothing that is recorded differs",
         }
         rows = {"tasks": [leaf.label for leaf in (*now.system.leaves, *then.system.leaves)]}
-        template = "changed" if p <= level else "unchanged"
+        template = "changed" if p <= level else "unchanged" if contest.differences.any() else "same"
         return [Finding("changed", template, words, numbers, (now.system.run,), "sign flips, Holm", rows)]
 
 
