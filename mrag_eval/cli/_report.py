@@ -78,6 +78,8 @@ def report(
             f"{output}: {number_of(len(data.leaves), 'task')}, {number_of(len(data.samples), 'sample')}, {size:.1f} MB"
         )
         return
+    if layout is not None:
+        refuse_with(context, "--layout", "metrics")
     if territory is None:
         write_or_print(_tables(results, form, layout, metrics, printed=output is None), output)
         return

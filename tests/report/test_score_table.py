@@ -194,6 +194,21 @@ def test_a_metric_that_no_run_has_is_refused_with_those_there_are(tmp_path: Path
     assert "--metrics: no run has 'matc'; did you mean 'match'?" in str(done.exception)
 
 
+def test_a_run_without_any_metric_has_a_table_without_columns(tmp_path: Path) -> None:
+    folder = _run(tmp_path, {"metrics": {}})
+    for flags in ((), ("--format", "latex")):
+        done = CliRunner().invoke(app, ["report", str(folder), *flags], obj=Session())
+        assert done.exit_code == 0, done.output
+        assert "qa" in done.stdout
+
+
+def test_a_layout_takes_no_metrics(tmp_path: Path) -> None:
+    words = ["report", str(_run(tmp_path, {"metrics": {"match": _SCORE}})), "--layout", "xrag", "--metrics", "match"]
+    done = CliRunner().invoke(app, words, obj=Session())
+    assert done.exit_code == 2
+    assert "cannot be combined with --layout" in single_spaced(done.output.replace("\n", " "))
+
+
 def test_a_layout_is_written_as_a_page_too(tmp_path: Path) -> None:
     """Its figures, notes and heads are those of the printed table."""
     table = Table("t", "A <b>", ("task",), ("match",), (Row(("qa",), "this run", (Cell(25.0, n=3),), ("k=1",)),), 1)

@@ -46,9 +46,11 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
     """
     leaves = result_leaves(results)
     known = metrics_in_order(leaf.result for leaf, _ in leaves)
+    if not known and not metrics:
+        return [_score_table(leaves)]
     if wrong := [name for name in metrics if name not in known]:
         said = f"--metrics: no run has '{wrong[0]}'{did_you_mean(wrong[0], known)}"
-        raise ConfigError(said, f"one of all, {', '.join(known)}")
+        raise ConfigError(said, f"one of {', '.join(('all', *known))}")
     scored = {name for leaf, _ in leaves for name, one in leaf.result.metrics.items() if one.value is not None}
     judged = {name for name in scored for leaf, _ in leaves if leaf.result.scores.judges(name)}
     sided = sorted(scored, key=lambda one: (more_is_better(one) is None, one not in judged, known.index(one)))
