@@ -63,7 +63,10 @@ def squad_paragraphs(value: Any, where: str) -> Iterator[tuple[str, dict[str, An
             for paragraph in article["paragraphs"]:
                 number += 1
                 record = {"id": f"p{number}", "title": article.get("title", ""), "text": paragraph["context"]}
-                yield f"{where}, paragraph {number}", record, paragraph["qas"]
+                asked = paragraph["qas"]
+                if not isinstance(asked, list) or not all(isinstance(one, Mapping) for one in asked):
+                    raise DataError(f"{where}, paragraph {number}: 'qas' is no list of questions", _SQUAD)
+                yield f"{where}, paragraph {number}", record, asked
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{where}: not SQuAD v1.1 JSON (missing {error})", _SQUAD) from None
 

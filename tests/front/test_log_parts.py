@@ -475,6 +475,8 @@ OTHERS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "a question twice": (own_questions, "jsonl", '{"id": "1", "query": "?", "lang": "de"}\n' * 2),
     "no text": (own_questions, "jsonl", '{"id": "1", "query": 3, "lang": "de"}\n'),
     "no SQuAD": (own_questions, "json", '{"data": 3}'),
+    "no questions": (read_log, "json", '{"data": [{"paragraphs": [{"context": "x", "qas": null}]}]}'),
+    "a question that is a text": (read_log, "json", '{"data": [{"paragraphs": [{"context": "x", "qas": ["?"]}]}]}'),
     "two lists": (read_log, "json", f'{{"dev": [{CASE}], "test": [{CASE}]}}'),
 }
 
