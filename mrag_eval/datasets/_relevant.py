@@ -177,7 +177,8 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
         mark = "\t" if "\t" in line else "," if file.suffix == ".csv" else None
         cells = [cell.strip().strip('"') for cell in line.split(mark)] if line.strip() else []
         is_number = bool(cells) and cells[-1].lstrip("+-.")[:1].isdigit()
-        if not cells or (number == 1 and not is_number and len(cells) in (3, 4)):
+        is_name = bool(cells) and cells[-1].lower().lstrip("+-") not in ("nan", "inf", "infinity")
+        if not cells or (number == 1 and not is_number and is_name and len(cells) in (3, 4)):
             check_unique(cells, cells, file)
             continue
         if len(cells) not in (3, 4) or not is_number:

@@ -70,6 +70,16 @@ def test_two_grades_of_one_pair_are_refused(layout: str, tmp_path: Path, monkeyp
     assert "\n" not in caught.value.message
 
 
+@pytest.mark.parametrize("line", [1, 2])
+@pytest.mark.parametrize("grade", ["nan", "-inf", "Infinity"])
+def test_a_grade_that_is_not_finite_is_refused_on_every_line(grade: str, line: int, tmp_path: Path) -> None:
+    lines = ["q1 0 d1 1", "q1 0 d2 2"]
+    lines[line - 1] = f"q1 0 d3 {grade}"
+    (tmp_path / "a.qrels").write_text("\n".join(lines), "utf-8")
+    with pytest.raises(MragError, match=f"line {line}: .* the last a number"):
+        read_judgements(tmp_path / "a.qrels")
+
+
 @pytest.mark.parametrize("as_list", [False, True])
 @pytest.mark.parametrize("key", ["relevant_ids", "gold_doc_ids", "qrels"])
 def test_rows_have_grades_of_their_own(key: str, as_list: bool) -> None:
