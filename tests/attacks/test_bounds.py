@@ -136,15 +136,14 @@ def test_of_an_error_only_the_beginning_is_read(serve: Callable[[bytes, str, int
 
 # Reads places, each in its own way, with 600 MB of memory beyond the imported modules; prints every error.
 LIMITED = """
-import hashlib, resource, sys
+import resource, sys
 from pathlib import Path
 import aiohttp
 from mrag_eval.platform import Endpoint, MragError, Transport
 from mrag_eval.datasets._files import iter_csv, iter_jsonl, read_json
-from mrag_eval.retrieval.sources._run_file import _lines
-from mrag_eval.retrievers.corpora._corpus import _jsonl, _Records
+from mrag_eval.retrieval import read_run
+from mrag_eval.retrievers import read_corpus
 from mrag_eval.retrievers.corpora._kilt import read_kilt
-from mrag_eval.retrievers.corpora._reading import Reading
 from mrag_eval.retrievers.corpora._wiki_pages import read_pages
 
 def answer(url):
@@ -154,11 +153,11 @@ def answer(url):
 
 READERS = {
     "questions": iter_jsonl,
-    "documents": lambda path: _jsonl(path, _Records(None, None, Reading())),
+    "documents": read_corpus,
     "json": read_json,
     "csv": lambda path: iter_csv(path, ("a",)),
     "kilt": read_kilt,
-    "run": lambda path: _lines(path, hashlib.sha256()),
+    "run": read_run,
     "wiki": lambda path: read_pages(path, "enwiki"),
     "http": answer,
 }
@@ -177,7 +176,7 @@ WHOLE = 700  # MB
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="bounds the address space")
 def test_small_files_and_answers_that_hold_gigabytes(tmp_path: Path, serve: Callable[[bytes, str, int], str]) -> None:
-    line = tmp_path / "line.gz"
+    line = tmp_path / "line.jsonl.gz"
     line.write_bytes(zeros(zlib.compressobj(6, zlib.DEFLATED, 31), WHOLE << 20))
     dump = tmp_path / "enwiki-1-pages-articles.xml.bz2"
     with bz2.open(dump, "wb", compresslevel=1) as file:

@@ -200,7 +200,7 @@ CHOICES = [
     Case("report full --territory Nowhere", ["Nowhere"]),
     Case("report full --samples -1 -o x.html", ["--samples"]),
     Case("report full --samples x -o x.html", ["--samples"]),
-    Case("report full --layout xrag -o x.html", ["--layout", "HTML"]),
+    Case("report full --layout xrag --metrics match", ["--layout", "--metrics"]),
     Case("report full --territory Ceuta --layout xrag", ["--layout", "--territory"]),
     Case("report", ["RESULTS"]),
     Case("report full --nonsense", ["--nonsense"]),
