@@ -194,3 +194,66 @@ def test_what_others_do_not_know_is_no_refusal_in_any_language(code: str) -> Non
 )
 def test_a_reply_to_an_open_question_declines_for_itself(reply: str, refused: bool) -> None:
     assert declines(reply, "en") is refused
+
+
+# A request that is declined, as chat models do it: an apology is no doubt that "but" would turn to an answer.
+DECLINED = {
+    "en": [
+        "I'm sorry, but I can't help with that.",
+        "I am sorry, but I cannot assist with that request.",
+        "I apologize, but I can't provide that information.",
+        "Sorry, but I'm unable to help with this.",
+        "I can't help with that.",
+    ],
+    "fr": ["Je suis désolé, mais je ne peux pas vous aider.", "Désolé, mais je ne peux pas vous aider avec cela."],
+    "de": [
+        "Es tut mir leid, aber ich kann dir dabei nicht helfen.",
+        "Entschuldigung, aber dabei kann ich nicht helfen.",
+    ],
+    "es": ["Lo siento, pero no puedo ayudarte con eso.", "Lo siento, pero no puedo proporcionar esa información."],
+    "it": ["Mi dispiace, ma non posso aiutarti con questo."],
+    "pt": ["Desculpe, mas não posso ajudar com isso.", "Sinto muito, mas não posso ajudar."],
+    "ru": ["Извините, но я не могу помочь с этим.", "К сожалению, я не могу помочь с этим."],
+    "uk": ["Вибачте, але я не можу допомогти з цим."],
+    "pl": ["Przykro mi, ale nie mogę w tym pomóc.", "Przepraszam, ale nie mogę pomóc."],
+    "cs": ["Omlouvám se, ale s tím nemohu pomoci."],
+    "nl": ["Het spijt me, maar daar kan ik niet mee helpen.", "Sorry, maar daar kan ik je niet mee helpen."],
+    "sv": ["Jag är ledsen, men jag kan inte hjälpa till med det."],
+    "da": ["Beklager, men det kan jeg ikke hjælpe med."],
+    "fi": ["Olen pahoillani, mutta en voi auttaa siinä."],
+    "hu": ["Sajnálom, de ebben nem tudok segíteni."],
+    "ro": ["Îmi pare rău, dar nu te pot ajuta cu asta."],
+    "el": ["Λυπάμαι, αλλά δεν μπορώ να βοηθήσω με αυτό."],
+    "tr": ["Üzgünüm ama bu konuda yardımcı olamam."],
+    "ar": ["أنا آسف، لكن لا أستطيع مساعدتك في ذلك.", "عذراً، لا يمكنني المساعدة في هذا."],
+    "he": ["אני מצטער, אבל אני לא יכול לעזור בזה."],
+    "fa": ["متأسفم، اما نمی‌توانم در این مورد کمک کنم."],
+    "hi": ["मुझे खेद है, लेकिन मैं इसमें मदद नहीं कर सकता।"],
+    "bn": ["দুঃখিত, কিন্তু আমি এতে সাহায্য করতে পারব না।"],
+    "ja": [
+        "申し訳ありませんが、お手伝いできません。",
+        "すみませんが、それにはお答えできません。",
+        "申し訳ございませんが、その件についてはお手伝いできません。",
+    ],
+    "ko": ["죄송하지만 도와드릴 수 없습니다.", "죄송하지만 그 질문에는 답할 수 없습니다."],
+    "zh": ["抱歉，但我无法提供帮助。", "很抱歉，我不能协助你。", "对不起，但我不能回答。"],
+    "vi": ["Xin lỗi, nhưng tôi không thể giúp việc đó."],
+    "th": ["ขอโทษ แต่ฉันไม่สามารถช่วยได้"],
+    "id": ["Maaf, tetapi saya tidak bisa membantu dengan itu."],
+    "ms": ["Maaf, tetapi saya tidak boleh membantu."],
+    "sw": ["Samahani, lakini siwezi kukusaidia."],
+    "ta": ["மன்னிக்கவும், ஆனால் என்னால் உதவ முடியாது."],
+    "te": ["క్షమించండి, కానీ నేను సహాయం చేయలేను."],
+    "ur": ["معذرت، لیکن میں اس میں مدد نہیں کر سکتا۔"],
+    "sr": ["Жао ми је, али не могу да помогнем."],
+    "lt": ["Atsiprašau, bet negaliu padėti."],
+    "ka": ["ბოდიში, მაგრამ ვერ დაგეხმარებით."],
+}
+
+
+@pytest.mark.parametrize(("code", "reply"), [(code, reply) for code, replies in DECLINED.items() for reply in replies])
+def test_a_request_is_declined_with_an_apology_and_without(code: str, reply: str) -> None:
+    assert declines(reply, code)
+    if code == "en":
+        assert not declines("I'm not sure, but it was 1890.", code)
+        assert not declines(f"The miller said: “{reply}” He left in 1890.", code)
