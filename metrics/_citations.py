@@ -150,6 +150,8 @@ def _same_length(responses: Sequence[object], other: Sequence[object], what: str
 # ``<doc0>`` counts from 0.
 _SEPARATOR: Final = "[,;،؛、，；]"
 _SUPERSCRIPT: Final = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
+# A citation of any form has one of these; most texts have none and are not searched for its forms.
+_COUNTING: Final = re.compile(r"[\d¹²³⁴⁵⁶⁷⁸⁹⁰†]")
 # What may be a citation: between brackets of any form numbers, with a word that no file knows, or words alone; numbers
 # raised, circled, between tags, behind a mark.
 # Each number ends where its digits do, and what is between two has letters at one place: a text has one reading.
@@ -216,6 +218,8 @@ def _marks(lang: str, _files: Files) -> CitationMarks:
 
 def without_citations(reply: str, lang: str | None = None) -> str:
     """Return a reply with spaces in place of its citations of any form, so that the places in it stay the same."""
+    if _COUNTING.search(reply) is None:
+        return reply
     return citation_marks(lang).known.sub(lambda mark: " " * len(mark[0]), reply)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mrag_eval.core import NO_SPACES, base_language, language_name, normalize_language
@@ -120,9 +120,10 @@ def language_mix(
     own = detector_for(expected, detector)
     if (reason := unknown_to(own, normalize_language(language))) is not None:
         return LanguageMix(None, len(tokens), {}, reason)
-    foreign = [
-        bool(used and scripts) and not used & scripts for used in (letter_scripts(token).keys() for token in tokens)
-    ]
+    foreign = [False] * len(tokens)
+    if scripts and letter_scripts(text).keys() - scripts:
+        used = [letter_scripts(token).keys() for token in tokens]
+        foreign = [bool(own_scripts) and not own_scripts & scripts for own_scripts in used]
     written = [token for token, other in zip(tokens, foreign, strict=True) if not other]
     joiner = "" if unspaced else " "
     windows = [joiner.join(written[at : at + size]) for at in range(max(len(written) - size, 0) + 1)] if written else []
@@ -131,16 +132,8 @@ def language_mix(
         return LanguageMix(None, len(tokens), {}, reason)
     labels = iter(_by_windows(written, own.detect(windows), size, expected))
     told = [expected if other else next(labels) for other in foreign]
-    firsts = [next(filter(str.isalpha, token), " ") for token in tokens]
-    # a word of a script without spaces has two letters
-    words = [
-        len(token) / 2 if script(first) in NO_SPACE_SCRIPTS else 1 for token, first in zip(tokens, firsts, strict=True)
-    ]
-    for first, last in _runs([other or mark == " " for other, mark in zip(foreign, firsts, strict=True)]):
-        # numbers may stand within a clause, and are none by themselves
-        lettered = sum(word for word, other in zip(words[first:last], foreign[first:last], strict=True) if other)
-        if sum(words[first:last]) >= _TOGETHER and lettered >= _RUN:
-            told[first:last] = own.detect([" ".join(tokens[first:last])]) * (last - first)
+    for first, last in _clauses(tokens, foreign) if any(foreign) else ():
+        told[first:last] = own.detect([" ".join(tokens[first:last])]) * (last - first)
     by_language = dict(Counter(told).most_common())
     known = sum(n for label, n in by_language.items() if label != UNDETERMINED)
     if not known:
@@ -152,6 +145,8 @@ def _by_windows(tokens: Sequence[str], labels: Sequence[str], size: int, expecte
     """Return the language of each token by the labels of the windows that hold it."""
     # varieties of the expected language count as the expected language
     names = [expected if each != UNDETERMINED and accepts(expected, each) else each for each in labels]
+    if {*names} <= {expected}:
+        return [expected] * len(tokens)
     told = []
     for at in range(len(tokens)):
         votes = Counter(names[max(at - size + 1, 0) : at + 1])
@@ -163,6 +158,20 @@ def _by_windows(tokens: Sequence[str], labels: Sequence[str], size: int, expecte
         if last - first < max(_RUN, size // 2) or len(words) < 2:
             told[first:last] = [expected] * (last - first)
     return told
+
+
+def _clauses(tokens: Sequence[str], foreign: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the half-open runs of tokens in another script that are long enough for a clause."""
+    firsts = [next(filter(str.isalpha, token), " ") for token in tokens]
+    # a word of a script without spaces has two letters
+    words = [
+        len(token) / 2 if script(first) in NO_SPACE_SCRIPTS else 1 for token, first in zip(tokens, firsts, strict=True)
+    ]
+    # a number may be part of a clause, and is none by itself
+    for first, last in _runs([other or mark == " " for other, mark in zip(foreign, firsts, strict=True)]):
+        lettered = sum(word for word, other in zip(words[first:last], foreign[first:last], strict=True) if other)
+        if sum(words[first:last]) >= _TOGETHER and lettered >= _RUN:
+            yield first, last
 
 
 def _runs(marked: Sequence[bool]) -> list[tuple[int, int]]:

@@ -177,7 +177,11 @@ class Columns:
             plan = self._plans[keys] = _plan(keys)
         found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
         below: set[str] = set()
+        # below a plain text there is nothing, unless keys hold dots themselves
+        plain = set() if any("." in str(key) for key in keys) else {key for key in keys if _is_plain(row[key])}
         for path, part, sure in plan:
+            if path not in row and path.partition(".")[0] in plain:
+                continue
             value = row[path] if path in row else value_at(row, path)
             if (
                 path.endswith(".message.content")
@@ -300,6 +304,10 @@ _ORDER = (
     "question", "answer", "contexts", "reference", "relevant_ids", "context_ids", "context_scores", "context_langs",
     "id", "lang", "turns", "error", "usage",
 )  # fmt: skip
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] not in ("{", "[")
 
 
 def _overlap(one: str, other: str) -> bool:
