@@ -40,7 +40,7 @@ _LABELLED: Final = re.compile(r"[\s*_(]*([^\W\d_])[\s*_)\].:、-]+")
 _LABELS: Final = 8
 # A label with the marks around it, and the words of no reply that is one.
 _LONGEST_LABEL: Final = 40
-# What others say.
+# Quotations and lines of dialogue.
 _QUOTED: Final = re.compile(
     '[“„«‹「『][^“”„«»‹›「」『』\\n]{1,200}[”“»›」』]|"[^"\\n]{1,200}"|(?<!\\w)\'[^\\n]{1,200}?[.,!?]\'(?!\\w)'
     r"|(?:^|(?<=: ))[—–] ?[^—–\n]{1,200}[,.!?…] ?(?:[—–]|$)",
