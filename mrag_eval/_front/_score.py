@@ -302,7 +302,7 @@ class _Lines:
 
     def _given(self, row: GivenRow) -> Given:
         """Return a row of the log. As in XRAG, a question without passages may be passed on."""
-        from mrag_eval.scoring import Given
+        from mrag_eval.scoring import NOT_IN_LOG, Given
 
         hits, reply = row.passages or (), row.reply
         if row.unread is not None:
@@ -310,7 +310,7 @@ class _Lines:
                 row.doc, Retrieved(failures=(row.unread,)), ModelReply.failed(replace(row.unread, stage="answer"))
             )
         if reply is None:
-            reply = ModelReply.failed(Failure("answer", "", "no answer in the log"))
+            reply = ModelReply.failed(Failure("answer", "", NOT_IN_LOG))
         elif not isinstance(reply, ModelReply):
             reply = ModelReply(reply)
         if reply.failure is not None:

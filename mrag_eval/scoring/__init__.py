@@ -49,7 +49,16 @@ if TYPE_CHECKING:
     from mrag_eval.scoring._own_metrics import METRIC_NAMES, is_loaded, metric, tell_metrics
     from mrag_eval.scoring._panel_table import HumanAgreement, HumanLabel, against_human, panel_line, panel_of
     from mrag_eval.scoring._ranking import judged_ids, published_name
-    from mrag_eval.scoring._reasons import BY_RULE, DECLINED, EMPTY, NO_ANSWERS, NO_CORRECT, OF_ANOTHER_RATE, UNDEFINED
+    from mrag_eval.scoring._reasons import (
+        BY_RULE,
+        DECLINED,
+        EMPTY,
+        NO_ANSWERS,
+        NO_CORRECT,
+        NOT_IN_LOG,
+        OF_ANOTHER_RATE,
+        UNDEFINED,
+    )
     from mrag_eval.scoring._relevance_table import label_line
     from mrag_eval.scoring._reply_values import LanguageRule
     from mrag_eval.scoring._resamples import RESAMPLES

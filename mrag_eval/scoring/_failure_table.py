@@ -6,13 +6,14 @@ import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mrag_eval.config import relevance_measures
 from mrag_eval.core import BEFORE, CUT_OFF, failed_in, way_to
 from mrag_eval.models import LASTING, may_pass
 from mrag_eval.scoring._metrics import needs_of, scale_of
-from mrag_eval.scoring._reasons import BY_RULE, UNDEFINED
+from mrag_eval.scoring._reasons import BY_RULE, NOT_IN_LOG, UNDEFINED
 from mrag_eval.scoring._row_records import RowRecord
 from mrag_eval.scoring._score_records import FailureCounts, LanguageFailures, TaskScores
 
@@ -27,6 +28,9 @@ def failure_counts(rows: Sequence[RowRecord]) -> dict[str, Any]:
     """Return the counts of failures, outcomes and replies that were cut off, by the field of the task's scores."""
     from mrag_eval.metrics import wilson
 
+    if rows and all({failure.reason for failure in row.failures} == {NOT_IN_LOG} for row in rows):
+        # a log of rankings alone: no row lacks its answer
+        rows = [replace(row, failures=()) for row in rows]
     failures, outcomes = _failures(rows), _outcomes(rows)
     cut_off = {"cut_off": sum(row.fate == CUT_OFF for row in rows)}
     if not failures and not outcomes:
