@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 from mrag_eval._front._results import Results
 from mrag_eval._front._survey import Survey
@@ -18,12 +19,16 @@ _JUDGED = (
 )
 
 
-def log_lines(found: Survey, names: Sequence[str], *, asked: bool) -> list[str]:
-    """Return what was recognised in a log, what is scored, and what is left out, by its reason.
+def log_lines(found: Survey, names: Sequence[str], *, asked: bool, width: int | None = None) -> list[str]:
+    """Return what was recognised in a log, what is scored, and what is left out, by its reason, within a width.
 
     ``asked``: the metrics are the user's choice, so that none is left out.
     """
-    return [f"{head:<15} {text}" for head, text in _lines(found, names, asked)]
+    lines = [f"{head:<15} {text}" for head, text in _lines(found, names, asked)]
+    if width is None:
+        return lines
+    cut = (wrap(line, width, subsequent_indent=" " * 16, break_on_hyphens=False) for line in lines)
+    return [part for parts in cut for part in parts]
 
 
 def _lines(found: Survey, names: Sequence[str], asked: bool) -> Iterator[tuple[str, str]]:

@@ -444,7 +444,13 @@ def measured_names(found: Survey, metrics: str | Sequence[str] | None, judge: Ju
     if metrics is None:
         names, _ = found.default_metrics()
         if not found.counts["answer"] and SHOWN not in names:
-            raise DataError(f"{found.first}: 'reply' is missing", "name the answers' column: --columns answer=COLUMN")
+            is_folder = isinstance(found.log.source, Path) and found.log.source.is_dir()
+            fix = (
+                "name the system's run: --run FILE"
+                if is_folder
+                else "name the answers' column: --columns answer=COLUMN"
+            )
+            raise DataError(f"{found.first}: 'reply' is missing", fix)
         return [*names, *GROUNDED[:1]] if judge is not None and judge.grounded is not None else names
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     names = [METRIC_NAMES.named(name, "score, metrics") if ":" in name else name for name in names]

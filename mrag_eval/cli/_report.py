@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from mrag_eval.cli._options import (
+    FORMS,
     DeclaredCommand,
     Limit,
     NewFile,
@@ -21,8 +22,6 @@ from mrag_eval.cli._options import (
     write_or_print,
 )
 from mrag_eval.platform import Natural, number_of
-
-_LATEX = ("latex", "tex")
 
 
 @command()
@@ -59,7 +58,13 @@ def report(
         samples: Number of samples of each task in the HTML page. The default is as many as fit into 5 MB.
         text: Include the texts of passages in the HTML page.
     """
+    form = "tex" if form == "latex" else form
     form = form_of(form, output, () if territory is not None else ("html", "tex"))
+    if output is None and form not in (*FORMS, "tex"):
+        known = ", ".join((*FORMS, "latex"))
+        raise typer.BadParameter(f"{form} is none of {known}; a page has a name: -o FILE.html", param_hint="--format")
+    if form in ("csv", "json") and metrics not in (None, "all"):
+        raise typer.BadParameter("CSV and JSON have every metric; leave it out", param_hint="--metrics")
     if form == "html" and output is not None:
         from mrag_eval.report import report_tables, write_report, write_tables
 
@@ -86,7 +91,7 @@ def report(
     refuse_with(context, "--territory", "layout", "metrics", "samples", "text")
     from mrag_eval.report import read_case, shown_case
 
-    if form == "csv":
+    if form not in ("md", "json"):
         raise typer.BadParameter("--territory is printed as md or json", param_hint="--format")
     with warned_of_unsupported(results):
         found = read_case(territory, results)
@@ -107,7 +112,7 @@ def _tables(results: list[Path], form: str, layout: str | None, metrics: str | N
         else:
             tables = of.short_tables(results, named, width) if short else of.score_tables(results)
         found = [] if layout or form == "csv" else of.findings_of(results)
-    if form in _LATEX:
+    if form == "tex":
         return of.latex_tables(tables, found)
     text = of.render(tables, form, width)
     if printed and short:

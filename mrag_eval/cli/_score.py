@@ -84,7 +84,7 @@ def score(
     )
     asked = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
     names = _front.measured_names(found, asked, _front.grounded_judge(settings["grounded"]))
-    typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None)))
+    typer.echo("\n".join(_front.log_lines(found, names, asked=asked is not None, width=screen_width())))
     if dry_run or output is None:
         return
     results = _front.score(found, asked and names, model=model or log.stem, output=output, **settings)
@@ -102,9 +102,8 @@ def score(
         typer.echo("\n".join(lost), err=True)
     if lost or cut:
         raise typer.Exit(1)
-    typer.echo(
-        f"next            mrag-eval report {output} -o report.html      (--metrics all: every metric, pair and control)"
-    )
+    typer.echo(f"next            mrag-eval report {output} -o report.html    the answers in a browser")
+    typer.echo(f"                mrag-eval report {output} --metrics all    every figure")
 
 
 def columns_given(given: list[str] | None) -> dict[str, str]:

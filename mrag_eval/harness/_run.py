@@ -130,7 +130,10 @@ def evaluate(settings: dict[str, Any], manager: TaskManager, output_path: str | 
 
 
 def _commit() -> str | None:
-    """Return the commit of the folder's repository; where there is none, git is not asked: it would print an error."""
+    """Return the commit of the repository that holds the working folder.
+
+    Git is not asked outside of one, where it prints an error.
+    """
     from lm_eval.loggers.utils import get_git_commit_hash
 
     here = Path.cwd()

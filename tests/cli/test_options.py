@@ -25,6 +25,10 @@ def said(command: str) -> tuple[int, str]:
     [
         ("report out -o x.pdf", "x.pdf: the file's name must end in one of .html, .tex, .md, .csv, .json"),
         ("report out -o x.csv --format md", "md does not fit the name x.csv"),
+        ("report out --format xml", "xml is none of md, csv, json, latex"),
+        ("report out --format html", "a page has a name: -o FILE.html"),
+        ("report out --format csv --metrics match", "CSV and JSON have every metric"),
+        ("report out -o x.json --metrics match", "CSV and JSON have every metric"),
         ("report out --territory Ceuta --layout xrag", "--layout: cannot be combined with --territory"),
         ("report out --territory Ceuta -o x.html", "must end in one of .md, .csv, .json"),
         ("compare out", "name two runs"),

@@ -50,9 +50,37 @@ def test_scores_are_shown_with_their_n_and_what_they_leave_out(command: Run, tmp
     assert code == 0
     assert "### Scores of answers · rows" in out
     assert "| all | 5 | 80.0 [37.6, 96.4] |" in single_spaced(out)
-    assert "by language of the question (down) and of the contexts (across)" in out
+    # few of the pairs are there
+    assert "### match_unicode by pair of languages" in out
+    assert "| question | contexts |" in single_spaced(out)
     assert f"mrag-eval report {Path('out')} -o report.html" in out
     assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_line_is_longer_than_the_terminal(width: int, command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = command("answers.jsonl", "-o", "out")
+    assert [line for line in out.splitlines() if len(line) > width and not line.startswith("results")] == []
+
+
+def test_a_ranking_without_answers_has_no_failed_rows(command: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 2.0 r\nq1 Q0 d2 2 1.0 r\nq2 Q0 d2 1 1.0 r\n", "utf-8")
+    (tmp_path / "a.qrels").write_text("q1 0 d1 1\nq2 0 d2 1\n", "utf-8")
+    code, out, _ = command("a.run", "--qrels", "a.qrels", "-o", "out")
+    assert code == 0
+    assert "by shown@k over 2 rows" in out
+    assert "failed" not in out
+
+
+def test_a_folder_of_questions_is_told_of_the_run_it_lacks(command: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    write_log(folder / "queries.jsonl", [{"_id": "q1", "text": "When was the mill built?"}])
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n", "utf-8")
+    code, _, err = command("beir", "--dry-run")
+    assert code == 2
+    assert "--run FILE" in err
 
 
 def test_a_log_of_which_no_row_has_its_main_metric_fails(command: Run, tmp_path: Path) -> None:

@@ -439,8 +439,13 @@ def test_every_refusal_is_one_line_with_the_file_and_a_next_step(fault: str, tmp
     ending, text = FAULTS[fault]
     path = tmp_path / f"log.{ending}"
     path.write_text(text, "utf-8")
+    check_refusal(read_log, path)
+
+
+def check_refusal(read: Callable[[Path], Any], path: Path) -> None:
+    """Assert that a file is refused in one line that names it, with a next step."""
     with pytest.raises(MragError) as caught:
-        read_log(path)
+        read(path)
     assert str(path) in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.next_step
@@ -486,11 +491,7 @@ def test_every_refusal_of_judgements_runs_corpora_and_questions_is_one_line(faul
     read, ending, text = OTHERS[fault]
     path = tmp_path / f"file.{ending}"
     path.write_text(text, "utf-8")
-    with pytest.raises(MragError) as caught:
-        read(path)
-    assert str(path) in caught.value.message
-    assert "\n" not in caught.value.message
-    assert caught.value.next_step
+    check_refusal(read, path)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,13 @@ def test_a_tracker_writes_by_two_methods_and_names_its_files_by_one_time() -> No
     assert stored == {"date_id"}
 
 
+def test_the_commit_is_asked_for_by_a_global_of_the_evaluator() -> None:
+    called = {node.func.id for node in ast.walk(_function("simple_evaluate")) if isinstance(node, ast.Call)
+              and isinstance(node.func, ast.Name)}  # fmt: skip
+    assert "get_git_commit_hash" in called
+    assert _function("get_git_commit_hash", "loggers/utils").args.args == []
+
+
 def test_the_settings_of_a_run_have_types_that_a_config_file_is_checked_by() -> None:
     found = next(node for node in ast.walk(_module("config/evaluate_config")) if isinstance(node, ast.ClassDef)
                  and node.name == "EvaluatorConfig")  # fmt: skip

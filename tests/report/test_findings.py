@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli import Session, app
 from mrag_eval.config import deep_merge
-from mrag_eval.report import Finding, findings_of
+from mrag_eval.report import Finding, finding_lines, findings_of
 from mrag_eval.report.findings._tests import Questions, confirmed, flip_p, peel, share_level, tail_p
 from tests.report.runs import CONFIG, row, write_full_run
 from tests.worlds.measured import with_all_records
@@ -157,6 +157,14 @@ def test_the_stage_at_which_most_answers_are_lost_is_said(tmp_path: Path) -> Non
         "did not use the relevant passage that was shown."
     )
     assert found["lost"].subjects == ("not retrieved",)
+
+
+@pytest.mark.parametrize("width", range(20, 100, 7))
+def test_a_p_value_stays_on_its_line(width: int) -> None:
+    words = {"parts": "a word; p < .0001, another; p .011, and one more; p < .05"}
+    lines = finding_lines([Finding("unsaid", "unsaid", words)], width)
+    assert " ".join(lines) == f"Not shown here: {words['parts']}."
+    assert not [line for line in lines if line.endswith((" p", "p <"))]
 
 
 def test_findings_do_not_depend_on_the_order_of_rows_or_on_the_call(tmp_path: Path) -> None:

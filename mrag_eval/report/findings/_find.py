@@ -75,7 +75,9 @@ def _lost(leaves: Sequence[Leaf]) -> list[Finding]:
         return []
     (stage, n), *others = counts.most_common()
     second = f"; {others[0][1]:,} {known[others[0][0]]}" if others and others[0][1] else ""
-    words = {"wrong": number_of(wrong, "wrong answer"), "n": f"{n:,}", "why": known[stage], "second": second}
+    whose = " of all systems" if len({leaf.run for leaf in leaves}) > 1 else ""
+    words = {"wrong": number_of(wrong, "wrong answer"), "whose": whose, "n": f"{n:,}"}
+    words |= {"why": known[stage], "second": second}
     return [Finding("lost", "lost", words, subjects=(stage,), rows={"tasks": [leaf.label for leaf in leaves]})]
 
 
@@ -102,7 +104,7 @@ def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages)
     by = [own.model_of("translator") or "" for own, _ in results]
     apart += [f"translator={name}, not a model" for name in by if name.startswith(("table", "file"))]
     parts += [f"figures without these differences: {few(apart)}"] if apart else []
-    failed = Counter(step for leaf in leaves for step, own in leaf.result.scores.failures.items() for _ in own)
+    failed = dict.fromkeys(step for leaf in leaves for step in leaf.result.scores.failures)
     if failed and not lacking:
         parts.append(f"rows that failed ({', '.join(failed)})")
     if pieces := [leaf.part for leaf in leaves if leaf.part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -88,7 +89,10 @@ def finding_lines(found: Sequence[Finding], width: int | None = None) -> list[st
     """Return the sentences, within a width."""
     out: list[str] = []
     for finding in found:
-        out += wrap(finding.sentence, width, break_on_hyphens=False) if width else [finding.sentence]
+        # "p < .05" stays on its line
+        whole = re.sub(r"(?<=\bp) (?=[<.])|(?<=<) (?=\.)", "\N{NO-BREAK SPACE}", finding.sentence)
+        lines = wrap(whole, width, break_on_hyphens=False) if width else [whole]
+        out += [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
     return out
 
 

@@ -130,21 +130,36 @@ def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
     """Yield of each task and metric the languages of questions x those of documents, or of the contexts of a log."""
     for (leaf, _), metric in product(leaves, metrics):
         found = leaf.result.metrics.get(metric)
-        kinds = [(kind, cells) for kind in ("pair", CONTEXT_PAIR) if found and len(cells := found.cells(kind)) > 1]
-        if not kinds:
+        valued = {
+            kind: {pair: one for pair, one in found.cells(kind).items() if one.value is not None}
+            for kind in ("pair", CONTEXT_PAIR)
+            if found
+        }
+        kind = next((kind for kind, cells in valued.items() if len(cells) > 1), None)
+        if kind is None:
             continue
-        kind, cells = kinds[0]
+        cells = valued[kind]
+        across = "the contexts" if kind == CONTEXT_PAIR else "the relevant document"
+        label = f" · {leaf.label}" if len(leaves) > 1 else ""
         asked, others = ([*dict.fromkeys(pair.split("->")[i] for pair in cells)] for i in (0, 1))
+        if 2 * len(cells) < len(asked) * len(others):
+            # most languages meet few others
+            rows = [
+                replace(_counted("", [percent_cell(one, leaf.task, metric)]), labels=tuple(pair.split("->")))
+                for pair, one in cells.items()
+            ]
+            title = f"{metric} by pair of languages{label}"
+            heads = ("n", f"{metric}{scale_of(metric).note}")
+            yield Table(
+                "pairs", title, ("question", across.removeprefix("the ")), heads, tuple(rows), 1, intervals=True
+            )
+            continue
         rows = []
         for code in asked:
             own = (cells.get(f"{code}->{other}") for other in others)
-            shown = (
-                percent_cell(one, leaf.task, metric) if one and one.value is not None else Cell(None, "") for one in own
-            )
+            shown = (Cell(None, "") if one is None else percent_cell(one, leaf.task, metric) for one in own)
             rows.append(Row((code,), "", tuple(shown)))
-        across = "the contexts" if kind == CONTEXT_PAIR else "the relevant document"
-        title = f"{metric}{scale_of(metric).note} by language of the question (down) and of {across} (across)"
-        title += f" · {leaf.label}" if len(leaves) > 1 else ""
+        title = f"{metric}{scale_of(metric).note} by language of the question (down) and of {across} (across){label}"
         yield Table("pairs", title, ("question",), tuple(others), tuple(rows), 1, intervals=True)
 
 
