@@ -418,4 +418,4 @@ def test_the_command_prints_or_writes(run: Path, tmp_path: Path, programs: Progr
     )
     wrong = subprocess.run([*command, "--format", "pdf"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
-    assert "no format 'pdf'" in wrong.stderr
+    assert "--format: pdf is none of md, csv, json, latex" in wrong.stderr
