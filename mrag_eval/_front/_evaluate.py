@@ -42,7 +42,7 @@ def evaluate(
     Args:
         model: a model type of the harness (``hf``, ``vllm``, ``local-chat-completions`` ...), or a model of its class;
             or a RAG system, which is asked the rows' questions and shows its own contexts: a function, sync or async,
-            or an object of LangChain, LlamaIndex or Haystack (docs/systems.md).
+            or an object of LangChain, LlamaIndex or Haystack (docs/score.md).
         tasks: names of tasks, groups or tags (``mrag-eval tasks`` lists them), or task files.
         model_args: what the model type takes, such as ``{"pretrained": "Qwen/Qwen3-1.7B"}``; of a system its name in
             the results (``model``), paths in its replies, and limits of the asking.

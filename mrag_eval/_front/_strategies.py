@@ -137,7 +137,7 @@ def _check(metric: str, model: str | None, pilot: int) -> None:
     if more_is_better(metric) is not True:
         raise ConfigError(f"--metric {metric}: more of it is not better", "name one of which more is, such as shown@k")
     if model == RAG:
-        raise ConfigError("--model rag: a system that retrieves by itself has no strategy of ours", "docs/systems.md")
+        raise ConfigError("--model rag: a system that retrieves by itself has no strategy of ours", "docs/score.md")
     if pilot < 1:
         raise ConfigError(f"--pilot {pilot}: expected a number of questions from 1", "--pilot 20")
 

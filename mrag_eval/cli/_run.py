@@ -32,7 +32,7 @@ def run(context: typer.Context, *, not_first: bool = False, thinking: tuple[str,
     the modes.
 
     `--model rag` asks a RAG system as it is, with its own retrieval: --model_args system=MODULE:NAME, or url=ADDRESS
-    (docs/systems.md).
+    (docs/score.md).
 
     For example: `mrag-eval run --model hf --model_args pretrained=Qwen/Qwen3-1.7B --tasks xquad_rag_de --metadata
     retrieval.mode=all,retrieval.k=3 --log_samples --output_path out`

@@ -12,7 +12,7 @@ from mrag_eval.systems._parts import PASSAGE, LogReading, reading_of
 from mrag_eval.systems._places import path_in, value_at
 from mrag_eval.systems._terms import completion_in, in_own_terms
 
-_PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/systems.md)"
+_PATHS = "say where they are: answer=PATH,contexts=PATH in --model_args   (docs/score.md)"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from mrag_eval.report import verify
 from tests.docs.blocks import DOCS, ROOT, blocks_of
 from tests.report.test_consumers import foreign
 
-PAGE = DOCS / "systems.md"
+PAGE = DOCS / "score.md"
 MODULES = ("small_rag", "llamaindex_rag", "service")
 
 

@@ -9,7 +9,7 @@ from mrag_eval.harness import LM, Instance, register_model
 from mrag_eval.models._systems import rag_system
 from mrag_eval.platform import ConfigError
 
-_ONLY = "leave out the tasks of others; docs/systems.md says which of ours ask for answers as texts"
+_ONLY = "leave out the tasks of others; docs/score.md says which of ours ask for answers as texts"
 
 
 @register_model("rag")
