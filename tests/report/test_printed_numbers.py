@@ -55,7 +55,7 @@ def test_the_page_keeps_the_column_of_a_metric_without_any_score(runs: Path, tmp
 
 def test_the_page_says_that_a_part_of_the_rows_was_run(runs: Path, tmp_path: Path) -> None:
     page = _page(runs, tmp_path)
-    assert '<span class="tag bad">60 of 125 rows</span>' in page
+    assert '<span class="tag">60 of 125 rows</span>' in page
     assert '<th scope="row">qa [60 of 125 rows]</th>' in page
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 from mrag_eval.report.files._leaves import Leaf
@@ -14,6 +15,7 @@ from mrag_eval.report.findings._record import Finding
 from mrag_eval.report.page._planner_counts import PlannerCounts
 from mrag_eval.report.page._points import Point, score_points
 from mrag_eval.report.page._samples import Browser
+from mrag_eval.report.page._spec import SYSTEM_COLOURS
 from mrag_eval.report.tables._leaderboard import Board
 
 
@@ -42,6 +44,19 @@ class PageData:
         return [leaf for leaf, _ in self.runs]
 
     @cached_property
+    def of_task(self) -> dict[str, Point]:
+        """Return label of a task -> benchmark, model, mode, name and colour of its system, the same on all the page."""
+        modes = {system.mode for system in self.systems}
+        names = {(one.run, one.mode): one.run if len(modes) == 1 else one.name for one in self.systems}
+        colours = dict(zip(dict.fromkeys(names.values()), cycle(SYSTEM_COLOURS), strict=False))
+        return {
+            leaf.label: {"benchmark": one.benchmark, "run": one.run, "mode": one.mode}
+            | {"system": (name := names[one.run, one.mode]), "colour": colours[name]}
+            for one in self.systems
+            for leaf in one.leaves
+        }
+
+    @cached_property
     def scores(self) -> list[Point]:
-        """Return every metric of every task that has a value."""
-        return score_points(self.figures)
+        """Return every metric of every task that has a value, with the task's system."""
+        return [point | self.of_task[point["task"]] for point in score_points(self.figures)]

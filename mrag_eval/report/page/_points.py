@@ -24,8 +24,7 @@ def percent(score: Estimate | Score, metric: str = "") -> Point:
 def score_points(scores: Iterable[Score]) -> list[Point]:
     """Return every metric of every task that has a value."""
     return [
-        {"task": row.task, "run": row.model, "mode": row.mode, "benchmark": row.benchmark}
-        | {"metric": row.metric, **percent(row, row.metric)}
+        {"task": row.task, "metric": row.metric, **percent(row, row.metric)}
         for row in scores
         if not row.dimension and row.value is not None
     ]

@@ -20,8 +20,7 @@ class Chart:
     """Declare a chart. It is drawn if it has values; ``draw`` returns its specification.
 
     Its values come from ``points``, or from ``of_samples``, which gets the samples of one task at a time. ``opens``
-    says which samples a click on a value shows: filter -> field of the value. ``link`` is its name in the list at the
-    top of the page, if it is to be there.
+    says which samples a click on a value shows: filter -> field of the value.
     """
 
     template: ClassVar = "charts.html.jinja"
@@ -33,7 +32,6 @@ class Chart:
     points: Gather | None = None
     of_samples: Callable[[Leaf, Sequence[Sample]], list[Point]] | None = None
     opens: Mapping[str, str] = field(default_factory=dict)
-    link: str = ""
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -62,7 +60,7 @@ class Beside:
 class Listing:
     """Declare a table. ``columns``: field of a point -> head; ``numbers``: the columns of figures, counted from 0.
 
-    With ``folded`` as its summary, the table is closed if it has more than ``unfolded`` rows.
+    With ``folded`` as its summary, the table is closed if it has more than ``unfolded`` rows. ``id`` is its address.
     """
 
     template: ClassVar = "listing.html.jinja"
@@ -74,6 +72,7 @@ class Listing:
     numbers: Collection[int]
     folded: str = ""
     unfolded: int = 0
+    id: str = ""
 
     def values(self, data: PageData) -> dict[str, Any] | None:
         """Return the values of the template; None for a table without rows."""
@@ -96,14 +95,15 @@ class Markup:
 class Section:
     """Declare a section: anchor, heading, and ``blocks`` in their order. It appears if one of its blocks does.
 
-    ``link`` is its name in the list at the top of the page; by default its heading. In a section without a heading, the
-    charts have headings of its level.
+    ``link`` is its name in the list at the top of the page; by default its heading. ``folded`` sections are together at
+    the end, closed until they are asked for; they have no charts, which need a width.
     """
 
-    id: str = ""
-    title: str = ""
+    id: str
+    title: str
     link: str = ""
     blocks: tuple[Chart | Beside | Listing | Markup, ...] = ()
+    folded: bool = False
 
     @property
     def charts(self) -> tuple[Chart, ...]:

@@ -7,19 +7,19 @@ from importlib import import_module
 from mrag_eval.report.page._section import Chart, Section
 
 _ORDER = (
-    "runs",
     "leaderboard",
-    "scores",
     "overview",
-    "retrieval",
+    "losses",
     "replies",
     "citations",
     "agents",
+    "samples",
+    "scores",
+    "unscored",
+    "controls",
     "judges",
     "cost",
-    "controls",
-    "unscored",
-    "samples",
+    "runs",
 )
 # Each is the ``SECTION`` of its module in the folder ``sections``.
 SECTIONS: tuple[Section, ...] = tuple(

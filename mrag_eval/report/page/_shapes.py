@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mrag_eval.core import rounded
+from mrag_eval.core import decimal, rounded
 from mrag_eval.report.page._spec import Points, Spec, choices, field, height, spec, tooltip
 from mrag_eval.scoring import more_is_better, scale_of
 
@@ -46,8 +46,15 @@ def _rows(encoding: Spec) -> list[str]:
 
 
 def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequence[str], by: Mapping[str, str]) -> Spec:
-    """Return a heat map with figures in its cells, the darker the better; every point names its metric."""
-    points = [{**point, "shade": shade(point["metric"], point["value"])} for point in points]
+    """Return a heat map with figures in its cells, the darker the better; every point names its metric.
+
+    A point with a ``mark`` has a circle behind its figure.
+    """
+    points = [
+        {**point, "shade": shade(point["metric"], point["value"])}
+        | {"shown": decimal(point["value"]) + ("°" if point.get("mark") else "")}
+        for point in points
+    ]
     names = (str(y["field"]), str(x["field"]))
     return spec(
         points,
@@ -73,7 +80,7 @@ def heat_map(points: Points, description: str, x: Spec, y: Spec, columns: Sequen
             {
                 "mark": {"type": "text", "fontSize": 11, "cursor": "pointer"},
                 "encoding": {
-                    "text": field("value", "quantitative", format=".1f"),
+                    "text": field("shown"),
                     "tooltip": tooltip(*columns),
                     "color": {"condition": {"test": f"datum.shade > {_DARK}", "value": "white"}, "value": "#111"},
                 },

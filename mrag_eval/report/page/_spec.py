@@ -21,6 +21,8 @@ _PALETTE = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F", "#332288", "#88CCEE"),
     *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
 )
+# For systems: distinct without colours of a traffic light, and dark enough on white.
+SYSTEM_COLOURS = ("#0072B2", "#C65200", "#008A64", "#B2568A", "#8A6D00", "#6F55A8", "#2E8FC4", "#707070", "#882255")
 HEADS = {"value": "score (%)", "low": "95% from", "high": "95% to", "n": "n", "share": "%", "run": "model"}
 _NUMBERS = frozenset({"value", "low", "high", "n", "rows", "passages", "replies", "share", "times", "kappa"})
 _PERCENT = {"scale": {"domain": [0, 100]}}
@@ -94,6 +96,13 @@ def by_language(points: Points, name: str, title: str) -> Spec:
     return language(points, name, title, "legend", scale={"domain": codes, "range": colours})
 
 
+def by_system(points: Points) -> Spec:
+    """Return the colour that each system has on the whole page, with a legend if there are several."""
+    colours = {str(point["system"]): point["colour"] for point in points}
+    rest = {} if len(colours) > 1 else {"legend": None}
+    return field("system", "nominal", "", scale={"domain": [*colours], "range": [*colours.values()]}, **rest)
+
+
 def intervals(points: Points, encoding: Spec, shown: Sequence[str], title: str = "score (%)") -> Spec:
     """Return dots with their intervals."""
     scale = _PERCENT if all(0 <= float(p["value"]) <= 100 for p in points) else {}
@@ -111,7 +120,7 @@ def intervals(points: Points, encoding: Spec, shown: Sequence[str], title: str =
                     "x": field("value", "quantitative", title, **scale),
                     "tooltip": tooltip(*shown),
                     # shapes distinguish points without colours; not for the rules, which would get points as well
-                    **({"shape": field("mode", legend=None)} if "yOffset" in encoding else {}),
+                    **({"shape": field("system", legend=None)} if "yOffset" in encoding else {}),
                 },
             },
         ],

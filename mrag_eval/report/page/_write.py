@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -87,10 +88,11 @@ def _page(data: PageData, title: str, vega: str) -> str:
 
     folders = [_FOLDER, _FOLDER / "sections"]
     environment = Environment(loader=FileSystemLoader(folders), autoescape=True, undefined=StrictUndefined)
-    environment.filters["decimal"] = decimal
+    environment.filters |= {"decimal": decimal, "address": _addresses()}
     codes = sorted(_codes(data))
+    specs = charts(data)
     payload = {
-        "charts": charts(data),
+        "charts": specs,
         "opens": {chart.id: chart.opens for chart in CHARTS if chart.opens},
         "samples": data.samples,
         "passages": data.passages,
@@ -99,14 +101,10 @@ def _page(data: PageData, title: str, vega: str) -> str:
         "directions": directions(codes),
         "drawn": data.browser.available,
     }
-    sections = []
+    sections: list[tuple[Section, list[Markup]]] = []
     for section in SECTIONS:
         found = [(block.template, block.values(data)) for block in section.blocks]
-        drawn = [
-            Markup(environment.get_template(template).render(values, level=3 if section.title else 2))
-            for template, values in found
-            if values is not None
-        ]
+        drawn = [Markup(environment.get_template(name).render(values)) for name, values in found if values is not None]
         if drawn:
             sections.append((section, drawn))
     scripts = {
@@ -114,15 +112,14 @@ def _page(data: PageData, title: str, vega: str) -> str:
         "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
     }
     hashes = (b64encode(sha256(_encoded(text)).digest()).decode() for text in scripts.values())
-    links = [link for section, _ in sections for link in _links(section, data)]
-    ids = {section.id for section, _ in sections} | {anchor for anchor, _ in links}
+    ids = {section.id for section, _ in sections} | {f"chart-{id}" for id in specs} | {"changed"}
     opening = [(*sentences()["questions"][one.kind], one.sentence) for one in data.findings]
     return environment.get_template("page.html.jinja").render(
         title=title,
         version=version("mrag-eval"),
         n_tasks=len(data.leaves),
-        sections=sections,
-        links=links,
+        sections=[one for one in sections if not one[0].folded],
+        folded=[one for one in sections if one[0].folded],
         findings=[(asks, anchor if anchor in ids else "", says) for asks, anchor, says in opening],
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
         # no text in it can end the script element
@@ -143,10 +140,17 @@ def charts(data: PageData) -> dict[str, Spec]:
     return {chart.id: chart.draw(points) for chart in CHARTS if (points := data.points.get(chart.id))}
 
 
-def _links(section: Section, data: PageData) -> list[tuple[str, str]]:
-    """Return anchors and names of a section and of its charts in the list at the top."""
-    own = [(section.id, section.link or section.title)] if section.title else []
-    return own + [(f"chart-{chart.id}", chart.link) for chart in section.charts if chart.link and data.points[chart.id]]
+def _addresses() -> Callable[[Iterable[object]], str]:
+    """Return a filter that makes addresses of names, each once on a page: ``system-xquad-gemma-3-4b``."""
+    given: Counter[str] = Counter()
+
+    def address(names: Iterable[object]) -> str:
+        found = re.sub(r"\W+", "-", " ".join(map(str, names)).lower()).strip("-")[:80] or "row"
+        given[found] += 1
+        # a point is in no other address
+        return found if given[found] == 1 else f"{found}.{given[found]}"
+
+    return address
 
 
 def _codes(data: PageData) -> set[str]:
@@ -161,11 +165,8 @@ _LANGUAGES = ("language", "question", "document", "answer")
 
 def _tasks(data: PageData) -> dict[str, dict[str, str]]:
     """Return task label -> the fields by which samples are chosen."""
-    modes = {leaf.label: system.mode for system in data.systems for leaf in system.leaves}
-    return {
-        leaf.label: {"model": leaf.run, "benchmark": leaf.benchmark, "mode": modes.get(leaf.label, leaf.mode)}
-        for leaf in data.leaves
-    }
+    keys = {"model": "run", "benchmark": "benchmark", "mode": "mode", "system": "system", "colour": "colour"}
+    return {label: {key: one[name] for key, name in keys.items()} for label, one in data.of_task.items()}
 
 
 def _vega() -> str:

@@ -53,4 +53,4 @@ def _listing(kind: str) -> Listing:
     )
 
 
-SECTION = Section("controls", "Controls", blocks=tuple(_listing(kind) for kind in KINDS))
+SECTION = Section("controls", "Controls", blocks=tuple(_listing(kind) for kind in KINDS), folded=True)

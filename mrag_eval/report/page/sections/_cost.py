@@ -50,6 +50,7 @@ def _cost(leaf: Leaf, about: str, model: str, cost: Mapping[str, Any]) -> Point:
 SECTION = Section(
     "cost",
     "Cost",
+    folded=True,
     blocks=(
         Listing(
             "What auxiliary models were asked and took",

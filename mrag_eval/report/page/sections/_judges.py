@@ -61,6 +61,7 @@ def _no_verdict_points(leaf: Leaf) -> list[Point]:
 SECTION = Section(
     "judges",
     "Judges",
+    folded=True,
     blocks=(
         Listing(
             "Share of answers (or passages) that each judge finds correct (or sufficient)",

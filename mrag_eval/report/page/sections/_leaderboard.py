@@ -1,24 +1,28 @@
-"""The section of leaderboards: systems ranked by one metric of a benchmark, and plotted by IR mode."""
+"""The section on how good the systems are: ranked by a metric, every task's score, and what changed since a run."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from mrag_eval.core import is_language, language_name, points
+from mrag_eval.core import points
 from mrag_eval.metrics import Estimate
 from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, percent
-from mrag_eval.report.page._section import Chart, Markup, Section
-from mrag_eval.report.page._spec import Points, Spec, choices, field, height, intervals, spec
+from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._section import Listing, Markup, Section
+from mrag_eval.report.page.sections._scores import SCORES
 from mrag_eval.report.tables._leaderboard import Board, Entry
 from mrag_eval.scoring import scale_of
 
 
 def _boards(data: PageData) -> dict[str, Any] | None:
+    told = {(one["run"], one["mode"]): one for one in data.of_task.values()}
     shown = [_board(board) for board in data.boards]
-    return {"boards": shown} if shown else None
+    for entry in (entry for board in shown for entry in board["entries"]):
+        entry["colour"] = told[entry["run"], entry["mode"]]["colour"]
+    return {"boards": shown, "modes": len({one.mode for one in data.systems}) > 1} if shown else None
 
 
 def _board(board: Board) -> dict[str, Any]:
@@ -32,17 +36,20 @@ def _board(board: Board) -> dict[str, Any]:
         said.append("less is better" if board.higher is False else "neither more nor less is better, so no ranks")
     if board.left_out:
         said.append(f"without {', '.join(board.left_out)}, where no question is scored for all of them")
+    ends = [end for one in board.entries for end in (one.score.value, one.score.low, one.score.high) if end is not None]
+    scale = scale_of(board.metric)
+    # in tens, so that the ends of the axis are read with ease
+    step = 10 ** math.floor(math.log10(max(1e-3, scale.factor * (max(ends, default=1.0) - min(ends, default=0.0)))))
+    left = step * math.floor(scale.factor * min(ends, default=0.0) / step)
+    right = max(left + step, step * math.ceil(scale.factor * max(ends, default=1.0) / step))
     return {
+        "ends": (left, right),
         "benchmark": board.benchmark,
         "metric": board.metric,
         "note": "; ".join(said),
-        "columns": [*(f"{name} tier" for name in board.tiers), *map(_named, board.languages)],
-        "entries": [_board_entry(entry, board.metric, [*board.tiers, *board.languages]) for entry in board.entries],
+        "columns": [f"{name} tier" for name in board.tiers],
+        "entries": [_board_entry(entry, board.metric, board.tiers) for entry in board.entries],
     }
-
-
-def _named(code: str) -> str:
-    return language_name(code) if is_language(code) else f"{code} tier"
 
 
 def _board_entry(entry: Entry, metric: str, columns: Sequence[str]) -> dict[str, Any]:
@@ -67,55 +74,34 @@ def _percent(score: Estimate | None, metric: str = "") -> Cell | None:
     return None if score is None or score.value is None else percent_cell(score, metric=metric)
 
 
-def _board_points(data: PageData) -> list[Point]:
-    """Return scores of the leaderboards' systems over everything, each tier and each language."""
-    out: list[Point] = []
-    for board in data.boards:
-        # the axis is in percent
-        if not scale_of(board.metric).percent:
-            continue
-        for entry in board.entries:
-            base = {"benchmark": board.benchmark, "metric": board.metric, "run": entry.run, "mode": entry.mode}
-            for over, score in {"all": entry.score, **entry.parts}.items():
-                if score.value is not None:
-                    out.append({**base, "over": over, **percent(score, board.metric)})
-    groups = dict.fromkeys(name for board in data.boards for name in board.tiers)
-    order = {name: number for number, name in enumerate(("all", *groups))}
-    return sorted(out, key=lambda point: (order.get(point["over"], len(order)), point["over"]))
-
-
-def _plotted(points: Points) -> Spec:
-    keys = {"benchmark": "benchmark", "metric": "metric", "over": "over"}
-    return spec(
-        points,
-        "Scores of each model by IR mode with their 95% intervals, over all languages, a tier or a language",
-        ("run", "mode", "value", "low", "high", "n"),
-        height=height(points, "run", "mode", chosen=("benchmark", "metric", "over"), step=20) + 20,
-        **choices(points, keys),
-        **intervals(
-            points,
-            {
-                "y": field("run", "nominal", "", axis={"labelLimit": 200}),
-                "yOffset": field("mode"),
-                "color": field("mode", "nominal", "IR mode"),
-            },
-            ("run", "mode", "over", "value", "low", "high", "n"),
-        ),
-    )
+def _changed(data: PageData) -> list[Point]:
+    """Return what changed since the last run of a system, as the findings say it."""
+    return [
+        {**one.words, "now": f"{found['score']}", "was": f"{found['rival']}"}
+        | {
+            "gap": f"{found['gap']:signed}" if "gap" in found else "0",
+            "p": f"{found['gap']:p}" if "gap" in found else "",
+        }
+        for one in data.findings
+        if one.kind == "changed"
+        for found in (one.numbers,)
+    ]
 
 
 SECTION = Section(
     "leaderboard",
-    "Leaderboard",
-    blocks=(
+    "How good?",
+    "Systems",
+    (
         Markup("leaderboard.html.jinja", _boards),
-        # CORAL, Figure 2
-        Chart(
-            "board",
-            "Models and modes",
-            "Dots with 95% intervals; choose what the mean is over below the plot.",
-            _plotted,
-            _board_points,
+        SCORES,
+        Listing(
+            "What changed since the run before of the same system",
+            {"system": "system", "metric": "metric", "was": "was", "now": "now", "gap": "change", "p": "p"}
+            | {"differ": "what differs"},
+            _changed,
+            numbers=range(2, 6),
+            id="changed",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""The charts of all tasks together: scores by language and by tier in every IR mode, and the sources of errors."""
+"""The section on languages: systems by language and by tier, marks of the controls, and pairs of languages."""
 
 from __future__ import annotations
 
@@ -7,43 +7,57 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.files._systems import System
+from mrag_eval.report.findings._languages import named
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
-from mrag_eval.report.page._section import Beside, Chart, Markup, Section, each_task
+from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._shapes import heat_map
-from mrag_eval.report.page._spec import Points, Spec, choices, field, height, language, spec, tooltip
+from mrag_eval.report.page._spec import Points, Spec, field, language
 from mrag_eval.report.tables._leaderboard import languages_score
-from mrag_eval.report.tables._losses import STAGES, losses
-from mrag_eval.scoring import scale_of
+from mrag_eval.scoring import marked_by_controls, scale_of
 
-# Colours of the stages that colour-blind readers can distinguish (Okabe and Ito).
-_COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#F0E442", "#CC79A7", "#999999")
-_OF_A_MODEL = {"benchmark": "benchmark", "metric": "metric", "run": "model"}
+_CHOSEN = {"benchmark": "benchmark", "metric": "metric"}
 
 
 def _language_points(data: PageData) -> list[Point]:
     """Return a point for every system, metric and language: over its rows, or from its results without samples."""
     out = []
     for system in data.systems:
-        base_point = {"benchmark": system.benchmark, "run": system.run, "mode": system.mode}
         for metric in (name for name in _metrics(system) if scale_of(name).percent):
+            marks = _marks(system, metric)
             for code, score in _by_language(system, metric).items():
                 if score.value is not None:
-                    out.append(base_point | {"metric": metric, "language": code} | percent(score, metric))
+                    point = data.of_task[system.leaves[0].label] | {"metric": metric, "language": code}
+                    out.append(point | percent(score, metric) | {"mark": marks.get(code, "")})
     return out
+
+
+def _marks(system: System, metric: str) -> dict[str, str]:
+    """Return the languages in which the controls mark a metric, with what they say."""
+    tables = (marked_by_controls(leaf.result.scores.controls, metric) for leaf in system.leaves)
+    return {code: why for found in tables for code, why in found.items()}
+
+
+def _marked(data: PageData) -> dict[str, Any] | None:
+    """Return a line for every metric and language that the controls mark."""
+    lines: dict[str, None] = {}
+    for point in data.points.get("languages", ()):
+        if point["mark"]:
+            lines[f"{named(point['language'])}, {point['metric']}: {point['mark']}"] = None
+    summary = "° the metric is weak in this language: compare systems within it, not with other languages"
+    return {"summary": summary, "lines": [*lines]} if lines else None
 
 
 def _languages(points: Points) -> Spec:
     return heat_map(
         points,
-        "Mean score by language and IR mode",
-        field("mode", "nominal", "IR mode", axis={"labelAngle": -20, "labelLimit": 140}),
-        language(points, "language", "language"),
-        ("language", "mode", "value", "low", "high", "n"),
-        _OF_A_MODEL,
+        "Mean score by system and language",
+        language(points, "language", "", axis={"labelAngle": -30, "orient": "top"}),
+        field("system", "nominal", "", sort=None, axis={"labelLimit": 320}),
+        ("system", "language", "value", "low", "high", "n", *(["mark"] if any(p["mark"] for p in points) else [])),
+        _CHOSEN,
     )
 
 
@@ -79,7 +93,7 @@ def _tier_points(data: PageData) -> list[Point]:
         for system in having if inside else ():
             keys = sorted(key for key in system.rows or {} if key[0] in inside)
             score = percent(languages_score(system, tier["metric"], keys), tier["metric"])
-            point = {"benchmark": tier["benchmark"], "run": system.run, "mode": system.mode, **tier}
+            point = data.of_task[system.leaves[0].label] | tier
             out.append(point | score | {"languages": ", ".join(sorted(inside))})
     return out
 
@@ -87,22 +101,22 @@ def _tier_points(data: PageData) -> list[Point]:
 def _tiers(points: Points) -> Spec:
     return heat_map(
         points,
-        "Mean score by tier of languages and IR mode",
-        field("mode", "nominal", "IR mode", axis={"labelAngle": -20, "labelLimit": 140}),
-        field("tier", "nominal", "tier", sort=None),
-        ("tier", "mode", "value", "low", "high", "n", "languages", "groups"),
-        _OF_A_MODEL,
+        "Mean score by system and tier of languages",
+        field("tier", "nominal", "", sort=None, axis={"labelAngle": 0, "orient": "top"}),
+        field("system", "nominal", "", sort=None, axis={"labelLimit": 320}),
+        ("system", "tier", "value", "low", "high", "n", "languages", "groups"),
+        _CHOSEN,
     )
 
 
 def _left_out(data: PageData) -> dict[str, Any] | None:
     """Return a line for every tier without some of its languages."""
     lines = [
-        f"{', '.join(tier.values())}: without {', '.join(sorted(missing))}, which not every mode has"
+        f"{', '.join(tier.values())}: without {', '.join(sorted(missing))}, which not every system has"
         for tier, _, _, missing in _tiers_of(data.systems)
         if missing
     ]
-    return {"lines": lines} if lines else None
+    return {"summary": "Languages left out of tiers", "lines": lines} if lines else None
 
 
 def _metrics(system: System) -> list[str]:
@@ -132,67 +146,60 @@ def _by_language(system: System, metric: str) -> dict[str, Estimate]:
     return out
 
 
-def _stage_points(leaf: Leaf) -> list[Point]:
-    """Return where the errors come from, in rows."""
-    return [
-        {"task": leaf.label, "pair": pair, "stage": stage, "rows": n, "share": round(100 * n / sum(found.values()), 1)}
-        for pair, found, _ in losses(leaf)
-        for stage, n in found.items()
-        if n
-    ]
+def _pair_points(data: PageData) -> list[Point]:
+    """Return scores by language of the question and of the relevant document."""
+    out = []
+    for row in (score for score in data.figures if score.dimension == "pair" and score.value is not None):
+        question, _, document = row.cell.partition("->")
+        out.append(
+            {"task": row.task, "metric": row.metric, "question": question, "document": document}
+            | percent(row, row.metric)
+        )
+    return out
 
 
-def _stages(points: Points) -> Spec:
-    place = {stage: number for number, stage in enumerate(STAGES)}
-    ordered = [{**p, "order": place.get(p["stage"], len(place))} for p in points]
-    return spec(
-        ordered,
-        "Where errors come from: shares of rows by stage of the pipeline",
-        ("task", "pair", "stage", "rows", "share"),
-        height=height(points, "task", chosen=("pair",)),
-        **choices(points, {"pair": "pair"}),
-        mark={"type": "bar"},
-        encoding={
-            "y": field("task", "nominal", "", axis={"labelLimit": 180}),
-            "x": field("rows", "quantitative", "share of rows", stack="normalize", axis={"format": "%"}),
-            "color": field("stage", "nominal", "", scale={"domain": list(STAGES), "range": list(_COLOURS)}),
-            "order": field("order", "ordinal"),
-            "tooltip": tooltip("task", "stage", "rows", "share"),
-        },
+def _pairs(points: Points) -> Spec:
+    return heat_map(
+        points,
+        "Mean score by language of the question and of the relevant document",
+        language(points, "document", "relevant document in", axis={"labelAngle": -20}),
+        language(points, "question", "question in"),
+        ("question", "document", "value", "low", "high", "n"),
+        {"task": "task", "metric": "metric"},
     )
 
 
 SECTION = Section(
-    blocks=(
-        Beside(
-            Chart(
-                "languages",
-                "By language and IR mode",
-                "Rows: the culture's language if known, else the question's. A click on a cell opens its "
-                "samples; the table below has buttons for it. Cells of few rows are uncertain.",
-                _languages,
-                _language_points,
-                opens={"model": "run", "benchmark": "benchmark", "mode": "mode", "language": "language"},
-                link="Languages",
-            ),
-            Chart(
-                "stages",
-                "Where errors come from",
-                "Shares of rows, in the order of the pipeline; choose a pair of languages below the plot.",
-                _stages,
-                each_task(_stage_points),
-                opens={"task": "task"},
-                link="Errors",
-            ),
+    "languages",
+    "For whom?",
+    "Languages",
+    (
+        Chart(
+            "languages",
+            "By system and language",
+            "Columns: the culture's language if known, else the question's. A click on a cell opens its samples; the "
+            "table below has buttons for it. Cells of few rows are uncertain.",
+            _languages,
+            _language_points,
+            opens={"model": "run", "benchmark": "benchmark", "mode": "mode", "language": "language"},
         ),
+        Markup("lines.html.jinja", _marked),
         Chart(
             "tiers",
-            "By tier and IR mode",
-            "Unweighted means over the languages of each group of the benchmark that every mode was run in.",
+            "By tier of languages",
+            "Unweighted means over the languages of each group of the benchmark that every system was run in.",
             _tiers,
             _tier_points,
             opens={"model": "run", "benchmark": "benchmark", "mode": "mode"},
         ),
-        Markup("left_out.html.jinja", _left_out),
-    )
+        Markup("lines.html.jinja", _left_out),
+        Chart(
+            "pairs",
+            "Question and document language",
+            "Score by question × document language.",
+            _pairs,
+            _pair_points,
+            opens={"task": "task", "language": "question", "document": "document"},
+        ),
+    ),
 )

@@ -1,15 +1,15 @@
-"""The section on replies: their languages."""
+"""The section on the languages of what was retrieved and of replies."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from mrag_eval.core import is_language, normalize_language
+from mrag_eval.core import is_language, normalize_language, rounded
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.page._points import Point, shares
-from mrag_eval.report.page._section import Chart, Section
+from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import share_bars
 from mrag_eval.report.page._spec import Points, Spec, by_language, language
 
@@ -54,10 +54,51 @@ def _answers(points: Points) -> Spec:
     return share_bars(points, "Languages of the replies by language of the question", y, "replies", colour, "task")
 
 
+def _retrieved_points(leaf: Leaf) -> list[Point]:
+    """Return passages of the rankings by language, and of the question."""
+    table = leaf.result.scores.languages
+    found = table.retrieved if table is not None else {}
+    return shares(found, {"task": leaf.label}, "question", "document", "passages")
+
+
+def _retrieved(points: Points) -> Spec:
+    colour = by_language(points, "document", "passage in")
+    y = language(points, "question", "question in")
+    return share_bars(points, "Languages of the passages by language of the question", y, "passages", colour, "task")
+
+
+def _preference_points(leaf: Leaf) -> list[Point]:
+    """Return how much passages in the question's language are preferred over their share of the corpus."""
+    table = leaf.result.scores.languages
+    return [
+        {"task": leaf.label, "language": language}
+        | {key: rounded(getattr(found.ratio, key), 3) for key in ("value", "low", "high")}
+        | {"n": found.n_queries, "searched": leaf.result.config.source.get("searchable") or "all passages searched"}
+        for language, found in (table.preference if table is not None else {}).items()
+        if found.ratio.value is not None
+    ]
+
+
 SECTION = Section(
     "generation",
-    "Replies",
-    blocks=(
+    "Which languages do passages and replies have?",
+    "Passages and replies",
+    (
+        Chart(
+            "retrieved",
+            "Languages of what was retrieved",
+            "Of all passages in the rankings, not only those shown.",
+            _retrieved,
+            each_task(_retrieved_points),
+        ),
+        Listing(
+            "Passages in the language of the question, over what the corpus leads one to expect (1: no preference)",
+            {"task": "task", "language": "question in", "value": "ratio", "low": "95% from", "high": "95% to"}
+            | {"n": "questions", "searched": "relative to"},
+            each_task(_preference_points),
+            numbers=range(2, 6),
+            folded="Preference for the question's language",
+        ),
         Chart(
             "answers",
             "Languages of the replies",

@@ -1,13 +1,14 @@
-"""The section on the runs: model, data and judges of every result file."""
+"""The section on the runs: model, data and judges of every result file, and the words that were searched."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
-from mrag_eval.report.page._section import Listing, Section
+from mrag_eval.report.page._section import Listing, Section, each_task
 
 
 def _run_points(data: PageData) -> list[Point]:
@@ -32,11 +33,23 @@ def _run_points(data: PageData) -> list[Point]:
     ]
 
 
+def _analyzer_points(leaf: Leaf) -> list[Point]:
+    """Return how BM25 cut the words of a task's passages and questions."""
+    words = leaf.result.config.index.get("analyzer")
+    return [{"task": leaf.label, "words": words}] if words else []
+
+
 SECTION = Section(
     "runs",
-    "What was run",
-    link="Runs",
+    "Runs",
+    folded=True,
     blocks=(
+        Listing(
+            "Words of BM25, which decide its scores in each language",
+            {"task": "task", "words": "words"},
+            each_task(_analyzer_points),
+            numbers=(),
+        ),
         Listing(
             "Runs",
             {"model": "model", "benchmarks": "benchmarks", "date": "date", "tasks": "tasks", "rows": "rows"}

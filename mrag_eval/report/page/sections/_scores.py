@@ -1,4 +1,4 @@
-"""The section of scores: every task and metric, as a table and plotted."""
+"""Every score: each task and metric as a table, and plotted with intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
-from mrag_eval.report.page._spec import Points, Spec, choices, field, height, intervals, spec
+from mrag_eval.report.page._spec import Points, Spec, by_system, choices, field, height, intervals, spec
 from mrag_eval.scoring import direction_lines, scale_of
 
 
@@ -27,37 +27,36 @@ def _table(data: PageData) -> dict[str, Any]:
 
 def _score_points(data: PageData) -> list[Point]:
     """Return the scores in percent: the axis has no other unit."""
+    tasks = {leaf.label: {"label": leaf.label, "task": leaf.task} for leaf in data.leaves}
     known = (point for point in data.scores if point["low"] is not None or point["n"])
-    return [point for point in known if scale_of(point["metric"]).percent]
+    return [point | tasks[point["task"]] for point in known if scale_of(point["metric"]).percent]
 
 
 def _scores(points: Points) -> Spec:
     return spec(
         points,
         "Scores of all tasks with their 95% intervals, by metric",
-        ("task", "mode", "value", "low", "high", "n"),
-        height=height(points, "task", chosen=("benchmark", "metric")),
+        ("task", "system", "value", "low", "high", "n"),
+        height=height(points, "task", "system", chosen=("benchmark", "metric"), step=20),
         **choices(points, {"benchmark": "benchmark", "metric": "metric"}),
         **intervals(
             points,
-            {"y": field("task", "nominal", "", axis={"labelLimit": 220}), "color": field("mode", "nominal", "IR mode")},
-            ("task", "mode", "value", "low", "high", "n"),
+            {
+                "y": field("task", "nominal", "", sort=None, axis={"labelLimit": 320}),
+                "yOffset": field("system"),
+                "color": by_system(points),
+            },
+            ("task", "system", "value", "low", "high", "n"),
         ),
     )
 
 
-SECTION = Section(
+SCORES = Chart(
     "scores",
-    "Scores",
-    blocks=(
-        Markup("scores.html.jinja", _table),
-        Chart(
-            "scores",
-            "Scores, plotted",
-            "Dots with 95% intervals; counts are only in the table.",
-            _scores,
-            _score_points,
-            opens={"task": "task"},
-        ),
-    ),
+    "Scores by task",
+    "Means over the rows with 95% intervals; counts are only in the table of every score.",
+    _scores,
+    _score_points,
+    opens={"task": "label"},
 )
+SECTION = Section("scores", "Every score", blocks=(Markup("scores.html.jinja", _table),), folded=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from mrag_eval.core import points, score_text
 from mrag_eval.report.files._leaves import Leaf
+from mrag_eval.report.findings._systems import few
+from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._section import Listing, Section, each_task
 from mrag_eval.scoring import scale_of
@@ -14,8 +16,7 @@ from mrag_eval.scoring import scale_of
 def _of_task(leaf: Leaf) -> list[Point]:
     """Return the numbers of unscored rows by metric and reason, and what they leave open of the score."""
     return [
-        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n, "by_design": leaf.result.omits(reason)}
-        | _bounds(leaf, metric)
+        {"task": leaf.label, "metric": metric, "reason": reason, "rows": n} | _bounds(leaf, metric)
         for metric, reasons in leaf.result.unscored.items()
         for reason, n in reasons.items()
     ]
@@ -61,11 +62,22 @@ def _unread(leaf: Leaf) -> Iterator[Point]:
             }
 
 
-unscored_points = each_task(_of_task)
+def unscored_points(data: PageData) -> list[Point]:
+    """Return what is missing of every task, in one line where metrics, and then where tasks, have it in common."""
+    found = each_task(_of_task)(data)
+    for joined in ("metric", "task"):
+        alike: dict[str, list[Point]] = {}
+        for point in found:
+            alike.setdefault(repr({**point, joined: ""}), []).append(point)
+        shown = ", ".join if joined == "metric" else few
+        found = [same[0] | {joined: shown([point[joined] for point in same])} for same in alike.values()]
+    return found
+
 
 SECTION = Section(
     "unscored",
     "Unscored",
+    folded=True,
     blocks=(
         Listing(
             "Scores that are missing, and why; bounds are the score with all failed rows wrong, and all right",
