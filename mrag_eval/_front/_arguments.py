@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import BLOCKS
-from mrag_eval.platform import ConfigError, check_output, close_match, tasks_folder
+from mrag_eval.config import BLOCKS, closest_task
+from mrag_eval.platform import ConfigError, check_output, tasks_folder
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskManager
@@ -56,7 +56,7 @@ def known_names(tasks: str | Sequence[str], manager: TaskManager) -> list[str]:
     for name in names:
         if not name.endswith(".yaml") and name not in known:
             raise ConfigError(
-                f"no task '{name}'{close_match(name, known)}",
+                f"no task '{name}'{closest_task(name, known)}",
                 "mrag-eval tasks   lists them; include=FOLDER adds your own",
             )
     if not names:

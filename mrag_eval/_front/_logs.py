@@ -78,7 +78,7 @@ class Log:
             path = Path(rows).expanduser()
             if not (path.is_file() or path.is_dir()) or not part_files(path, "queries"):
                 what = "a folder, not a file" if path.is_dir() else f"no such file{beside(path)}"
-                raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file, or pass rows")
+                raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file")
             return cls(str(rows), path, *how)
         if hasattr(rows, "convert_dtypes"):
             # JSON knows lists and null where a frame has arrays and NaN

@@ -450,7 +450,9 @@ def _held(found: Survey) -> Held:
 
     if (corpus := found.corpus) is None:
         hits = (hit for rows in found.given() for row in rows for hit in row.passages or ())
-        return Held.among("score: the rows' passages", hits, complete=False, also=", or pass corpus=, all of its ids")
+        return Held.among(
+            "score: the rows' passages", hits, complete=False, also=", or name the corpus that was searched"
+        )
     if isinstance(corpus, str | Path):
         path = Path(corpus)
         if not part_files(path, "corpus"):

@@ -46,9 +46,13 @@ def strategies_of(
             raise ConfigError(f"--vary {key}: no setting that strategies vary{did_you_mean(key, known)}", _VARIED)
         if key in fixed:
             raise ConfigError(f"--vary {key}: --metadata retrieval.{key} fixes it", "give it in one of the two")
-    for mode in vary.get("mode", ()):
-        if str(mode) not in MODES:
-            raise ConfigError(f"--vary mode: no mode '{mode}'{did_you_mean(str(mode), MODES)}", _VARIED)
+        for value in vary[key]:
+            try:
+                validated(Retrieval, {key: value}, "--vary", joint=" ")
+            except ConfigError as error:
+                # what another setting must go with is that strategy's reason
+                if error.message.startswith(f"--vary {key}:"):
+                    raise ConfigError(error.message, _VARIED) from None
     modes = ["all", *(name for name in MODES if name != "all")]
     own = fixed.get("retriever") is not None or any(vary.get("retriever", ()))
     defaults = {"mode": modes, "kind": ("own", *_KINDS) if own else _KINDS}

@@ -12,7 +12,7 @@ from mrag_eval._front._arguments import Block
 from mrag_eval._front._logs import UNREAD, Log
 from mrag_eval.config import GROUNDED, SHOWN, Judge, check_grounded, judged_metrics, relevance_measures, validated
 from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, RagDoc, normalize_language, same_language
-from mrag_eval.platform import ConfigError, DataError, Wait, did_you_mean, json_value, part_files, uncollected
+from mrag_eval.platform import ConfigError, DataError, Wait, beside, did_you_mean, json_value, part_files, uncollected
 from mrag_eval.systems import LogReading, check_passages, hits_of, in_own_terms, text_hash, told_languages
 
 if TYPE_CHECKING:
@@ -193,6 +193,11 @@ def read_log(
     found.relevant_from = relevant_from
     found.run = {} if run is None else read_run(run).lists
     if isinstance(corpus, str | Path):
+        if not Path(corpus).exists():
+            raise DataError(
+                f"{corpus}: no such file or folder{beside(Path(corpus))}",
+                "name what the system searched: JSON Lines of passages, or the folder of an index",
+            )
         bare = (one for _, row in found.rows() for one in row.get("passages") or () if not one.get("text"))
         found.texts = _texts_of({str(one.get("id")) for one in bare}, Path(corpus))
     with Wait(f"reading {log.name}", unit="rows") as wait:
@@ -271,9 +276,8 @@ def _check_named(found: Survey, breakdowns: Sequence[str]) -> None:
         if name.startswith("contexts.") and not found.counts["context"]:
             continue
         if name or path not in known:
-            hint = did_you_mean(
-                path, [*found.log.mapping.values(), *found.log.unread, *known - {LANG_BY, UNSURE_LANGUAGE}]
-            )
+            there = {*found.log.mapping.values(), *found.log.unread, *known} - {LANG_BY, UNSURE_LANGUAGE, path}
+            hint = did_you_mean(path, there)
             raise DataError(f"{found.log.name}: no row has '{path}'{hint}", "name one that is there, or leave it out")
 
 

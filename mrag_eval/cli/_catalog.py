@@ -169,12 +169,12 @@ def matching(tasks: Sequence[TaskEntry], name: str) -> list[TaskEntry]:
 def nothing_named(name: str, tasks: Sequence[TaskEntry]) -> str:
     """Return the message for a name that no benchmark, tag or task has, with the closest one if there is any."""
     known = {*LOADERS, *(task.name for task in tasks), *(tag for task in tasks for tag in task.tags)}
-    return "\n".join(
-        [
-            f"mrag-eval: no benchmark, tag or task is called '{name}'{close_match(name, known)}",
-            "    mrag-eval tasks   lists the benchmarks and tags",
-        ]
-    )
+    if Path(name).is_file():
+        named, step = f"'{name}' is a file", f"mrag-eval plan --tasks {name}   shows what a task's file needs"
+    else:
+        named = f"no benchmark, tag or task is called '{name}'{close_match(name, known)}"
+        step = "mrag-eval tasks   lists the benchmarks and tags"
+    return f"mrag-eval: {named}\n    {step}"
 
 
 def benchmarks_text(entries: Sequence[BenchmarkEntry]) -> str:

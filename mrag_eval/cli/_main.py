@@ -1,10 +1,10 @@
 """The command ``mrag-eval``.
 
 Exit codes: 0 done; 1 a check failed (``tasks --check``, ``index info --verify``, ``doctor --strict``, ``gate``),
-something that the tasks need is missing (``plan``, ``run``, ``retrieve``), nothing has that name (``tasks NAME``), a
-step failed for every row of a task, or every vote of a judge (``run``, ``score``), or results could not be written; 2
-wrong usage, configuration, data or a missing package, with one line on stderr that says what is wrong and the next step
-below it (any other failure too: a traceback comes with ``--debug`` only); 130 interrupted by Ctrl-C; 143 by SIGTERM.
+something that the tasks need is missing (``plan``, ``run``, ``retrieve``), a step failed for every row of a task, or
+every vote of a judge (``run``, ``score``), or results could not be written; 2 wrong usage, a name that nothing has,
+configuration, data or a missing package, with one line on stderr that says what is wrong and the next step below it
+(any other failure too: a traceback comes with ``--debug`` only); 130 interrupted by Ctrl-C; 143 by SIGTERM.
 """
 
 from __future__ import annotations

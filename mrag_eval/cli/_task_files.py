@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import BLOCKS, read_task_yaml
-from mrag_eval.platform import ConfigError, MragError
+from mrag_eval.platform import ConfigError, MragError, beside
 
 _CLASS = "add the line   class: !function mrag_eval.task.RagTask"
 
@@ -24,7 +24,8 @@ def read_task(path: Path, *, with_functions: bool = False) -> dict[str, Any]:
     try:
         config = _content(path, with_functions)
     except OSError as error:
-        named = "" if error.filename in (None, str(path.resolve())) else f": {error.filename}"
+        own = error.filename in (None, str(path.resolve()))
+        named = beside(path) if own else f": {error.filename}"
         raise ConfigError(f"{path}: cannot be read ({error.strerror}{named})", "name a readable YAML file") from None
     except (YAMLError, ValueError, TypeError, AttributeError, ImportError, RecursionError) as error:
         said = " ".join(str(error).split())[:300]

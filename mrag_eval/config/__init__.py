@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         SHOWN,
         SUFFICIENCY,
         TRANSLATED,
+        called_here,
         check_grounded,
         check_metrics,
         judged_metrics,
@@ -79,7 +80,15 @@ if TYPE_CHECKING:
     from mrag_eval.config._system import RAG, SystemSpec, system_spec
     from mrag_eval.config._task import TaskBlocks, split_config
     from mrag_eval.config._task_yaml import read_task_yaml
-    from mrag_eval.config._tasks import Listed, RunTasks, listed_by, listed_in, tasks_being_loaded, unknown_name
+    from mrag_eval.config._tasks import (
+        Listed,
+        RunTasks,
+        closest_task,
+        listed_by,
+        listed_in,
+        tasks_being_loaded,
+        unknown_name,
+    )
     from mrag_eval.config._translator import DEFAULT_NLLB, LmSpec, NllbSpec, TableSpec, TranslatorSpec
     from mrag_eval.config._validation import check_keys, deep_merge, dotted, undotted, validated
 else:

@@ -121,13 +121,17 @@ def check_metrics(names: Sequence[str], known: Collection[str], where: str) -> N
             )
         examples = ["hit@20", "recall@20", "precision@20", "mrr@20", "ndcg@20", "map@20"]
         examples += ["rerank_hit@5", "rerank_ndcg@5", "rerank_mrr@5"]
-        # however it is written, as a class, too: ContextRecall, AnswerRelevancyMetric
-        plain = re.sub("[^a-z]|(metric|score)$", "", metric.lower())
-        if ours := next(
-            (ours for ours, theirs in ELSEWHERE.items() if plain in theirs.replace("_", "").split(", ")), None
-        ):
-            raise ConfigError(f"{where}: unknown metric '{metric}'", f"here that is {ours}")
+        if step := called_here(metric):
+            raise ConfigError(f"{where}: unknown metric '{metric}'", step)
         raise ConfigError(f"{where}: unknown metric '{metric}'{did_you_mean(metric, [*known, *examples])}")
+
+
+def called_here(metric: str, otherwise: str = "") -> str:
+    """Return the next step for an unknown metric: what it is called here, if another program has one of that name."""
+    # however it is written, as a class, too: ContextRecall, AnswerRelevancyMetric
+    plain = re.sub("[^a-z]|(metric|score)$", "", metric.lower())
+    ours = (ours for ours, theirs in ELSEWHERE.items() if plain in theirs.replace("_", "").split(", "))
+    return next((f"use {name}" for name in ours), otherwise)
 
 
 def check_grounded(names: Sequence[str], by: object, where: str, fix: str) -> None:

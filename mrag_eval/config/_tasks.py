@@ -13,7 +13,7 @@ from mrag_eval.config._includes import BLOCKS, benchmark_of, include_chain
 from mrag_eval.config._overrides import TaskNames
 from mrag_eval.config._task_yaml import read_task_yaml
 from mrag_eval.config._validation import deep_merge
-from mrag_eval.platform import ConfigError, close_match
+from mrag_eval.platform import ConfigError, beside, close_match
 
 if TYPE_CHECKING:
     from mrag_eval.harness import TaskLoading, TaskManager
@@ -118,10 +118,17 @@ def unknown_name(asked: Sequence[str], known: Mapping[str, Listed]) -> ConfigErr
         if next(_configs(name, known, {}, ()), None) is None:
             tags = {tag for listed in known.values() for tag in listed.tags}
             return ConfigError(
-                f"no task '{name}'{close_match(name, {*known, *tags})}",
+                f"no task '{name}'{closest_task(name, {*known, *tags})}",
                 "mrag-eval tasks   lists our benchmarks and tags, lm_eval ls tasks the harness's tasks",
             )
     return None
+
+
+def closest_task(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the closest of the known names, of a file for that of one beside it."""
+    if not name.endswith((".yml", ".yaml")):
+        return close_match(name, known)
+    return "; the name of a task's file ends in .yaml" if Path(name).is_file() else beside(Path(name))
 
 
 def _configs(

@@ -17,9 +17,10 @@ from typing import Any, NoReturn, get_type_hints
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.harness._result_files import hash_of, run_files
-from mrag_eval.platform import ConfigError, UnwrittenError, did_you_mean, keep_for_repetition, remove_ended
+from mrag_eval.platform import ConfigError, UnwrittenError, beside, did_you_mean, keep_for_repetition, remove_ended
 
 _FLAGS = "mrag-eval run --help   lists the flags used most, lm_eval run --help all of them"
+_PLAN = "mrag-eval plan --tasks NAME   shows what a run needs and costs, without one"
 
 
 class _Flags(ArgumentParser):
@@ -28,7 +29,7 @@ class _Flags(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         # the harness gives some values a type without a name
         message = re.sub(r"invalid functools\.partial\(.*\) value: ", "not a valid value: ", " ".join(message.split()))
-        raise ConfigError(message.removeprefix("argument "), _FLAGS)
+        raise ConfigError(message.removeprefix("argument "), _PLAN if "--dry-run" in message else _FLAGS)
 
 
 def run_parser() -> ArgumentParser:
@@ -66,7 +67,7 @@ def config_file_settings(path: str) -> dict[str, Any]:
     try:
         found = dict(EvaluatorConfig.load_yaml_config(path))
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise ConfigError(f"--config {path}: {' '.join(str(error).split())}", fix) from None
+        raise ConfigError(f"--config {path}: {' '.join(str(error).split())}{beside(Path(path))}", fix) from None
     known = setting_types()
     for key in found:
         if key not in known:

@@ -74,6 +74,9 @@ def squad_paragraphs(value: Any, where: str) -> Iterator[tuple[str, dict[str, An
 _SQUAD = "JSON has data, a list of articles with paragraphs, each with context and qas; or give one document a line"
 
 
+_KEY = "rename a key to '{0}', or say which it is: mrag-eval index build FILE --key {0}=NAME"
+
+
 class _Records:
     """Turn records into documents; detect repeated ids, also across files."""
 
@@ -110,7 +113,7 @@ class _Records:
         if not self.seen.add(f"{lang}\0{identifier}"):
             raise DataError(
                 f"{where}: document id '{identifier}' ({lang}) appears a second time",
-                "ids must be unique within a language; name another key with keys={'id': ...}",
+                f"ids must be unique within a language: {_KEY.format('id')}",
             )
         self.count += 1
 
@@ -123,8 +126,7 @@ class _Records:
                 return ""
             looked_for = " or ".join(f"'{key}'" for key in self.keys[field])
             present = ", ".join(sorted(map(str, record))[:12]) or "none"
-            next_step = f"name it with keys={{'{field}': ...}}" + (" or give lang=..." if field == "lang" else "")
-            raise DataError(f"{where}: no {looked_for} (keys present: {present})", next_step)
+            raise DataError(f"{where}: no {looked_for} (keys present: {present})", _KEY.format(field))
         if field == "id" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):

@@ -87,4 +87,4 @@ def test_what_other_programs_call_a_metric_leads_to_ones_that_are_there() -> Non
             for written in (name, *called):
                 with pytest.raises(ConfigError) as refused:
                     check_metrics([written], METRICS, "task qa")
-                assert refused.value.next_step == f"here that is {ours}"
+                assert refused.value.next_step == f"use {ours}"

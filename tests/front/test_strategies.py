@@ -647,7 +647,7 @@ def test_data_that_cannot_be_used_is_refused_in_a_line(
     [
         ({"vary": {"modus": ["all"]}}, "--vary modus: no setting that strategies vary"),
         ({"vary": {"corpus": ["a", "b"]}}, "--vary corpus: no setting that strategies vary"),
-        ({"vary": {"mode": ["al"]}}, "--vary mode: no mode 'al'; did you mean 'all'?"),
+        ({"vary": {"mode": ["al"]}}, "--vary mode: unknown mode 'al'; did you mean 'all'?"),
         (
             {"vary": {"kind": ["bm25", "dense"]}, "settings": {"retrieval.kind": "bm25"}},
             "--vary kind: --metadata retrieval.kind fixes it",

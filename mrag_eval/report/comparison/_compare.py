@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN
+from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN, called_here
 from mrag_eval.core import plain_name, same_language
 from mrag_eval.platform import Allowed, DataError, Natural, Wait, number_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
@@ -178,7 +178,7 @@ def compare(
         why = f" ({'; '.join(lacking)})" if lacking else ""
         raise DataError(
             f"no task of both runs has the metric '{missing[0]}'{why}",
-            "mrag-eval report A B   shows the metrics of every task",
+            called_here(missing[0], "mrag-eval report A B   shows the metrics of every task"),
         )
     if not found and lacking:
         raise DataError("; ".join(lacking), "run again what failed, or score both runs by the same metrics")

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mrag_eval.config import EVERYTHING
+from mrag_eval.config import EVERYTHING, called_here
 from mrag_eval.models import UNKNOWN_MODEL
 from mrag_eval.platform import ConfigError, DataError, Wait, close_match
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
@@ -314,7 +314,7 @@ def _test(
     if rule.metric not in names and names:
         raise ConfigError(
             f"rule on {rule.metric}: no row of {pair.task} has that metric{close_match(rule.metric, names)}",
-            f"the metrics there: {', '.join(names)}",
+            called_here(rule.metric, f"the metrics there: {', '.join(names)}"),
         )
     if rule.less_is_better is None:
         why = f"neither more nor less of {rule.metric} is better: write lower_is_better: true (or false) in the rule"

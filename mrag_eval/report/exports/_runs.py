@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrag_eval.config import differences, dotted, harmless, shown, upper_bound
+from mrag_eval.config import called_here, differences, dotted, harmless, shown, upper_bound
 from mrag_eval.datasets import default_split
 from mrag_eval.metrics import Estimate
 from mrag_eval.planning import deviations, shipped
@@ -224,7 +224,7 @@ def _read(paths: Sequence[Path], metrics: Sequence[str]) -> tuple[list[ResultFil
     if missing is not None:
         raise DataError(
             f"--metric: no task in these results has '{missing}'{did_you_mean(missing, known)}",
-            "mrag-eval report RESULTS   shows the metrics of every task",
+            called_here(missing, "mrag-eval report RESULTS   shows the metrics of every task"),
         )
     return files, scores
 

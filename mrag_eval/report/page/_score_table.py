@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from mrag_eval.config import CONTEXT_PAIR, unlisted
+from mrag_eval.config import CONTEXT_PAIR, called_here, unlisted
 from mrag_eval.core import decimal, points
 from mrag_eval.models import UNKNOWN_MODEL, answered_by_others
 from mrag_eval.platform import ConfigError, did_you_mean
@@ -50,7 +50,7 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
         return [_score_table(leaves)]
     if wrong := [name for name in metrics if name not in known]:
         said = f"--metrics: no run has '{wrong[0]}'{did_you_mean(wrong[0], known)}"
-        raise ConfigError(said, f"one of {', '.join(('all', *known))}")
+        raise ConfigError(said, called_here(wrong[0], f"one of {', '.join(('all', *known))}"))
     scored = {name for leaf, _ in leaves for name, one in leaf.result.metrics.items() if one.value is not None}
     judged = {name for name in scored for leaf, _ in leaves if leaf.result.scores.judges(name)}
     sided = sorted(scored, key=lambda one: (more_is_better(one) is None, one not in judged, known.index(one)))

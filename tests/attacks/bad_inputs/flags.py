@@ -403,4 +403,41 @@ BUILDING = [
     Case("build report", ["folder"]),
     Case("build report tasks --format pdf", ["tasks"]),
 ]
-CASES = [*HARNESS, *RETRIEVE, *CHOICES, *JUDGE, *INDEXES, *BUILDING]
+_HERE = {
+    "faithfulness": "use grounded",
+    "groundedness": "use grounded",
+    "'context recall'": "use context_sufficiency",
+    "ContextPrecision": "use precision@k",
+    "answer_relevancy": "use a rubric of your own",
+    "hallucination": "use wrong_unsupported",
+}
+# Names that other programs, other commands and other folders have for what is here.
+NAMES = [
+    *(
+        Case(command.format(name), [step], {"rule.yaml": f"rules: [{{metric: {name}, max_drop: 0.1}}]"})
+        for name, step in _HERE.items()
+        for command in (
+            "score questions.jsonl -o new --metrics {0}",
+            "report full --metrics {0}",
+            "compare full full --metric {0}",
+            "export full --format latex --metric {0}",
+            f"{RUN} --metadata metrics={{0}}",
+            "gate --baseline full --candidate full --rules rule.yaml",
+        )
+    ),
+    Case(f"{RUN} --dry-run", ["--dry-run", "mrag-eval plan"]),
+    Case(f"{RUN} --dry-run true", ["--dry-run", "mrag-eval plan"]),
+    *(
+        Case(f"{command} {name}", [name, meant])
+        for command in ("run --model oracle_answer --tasks", "plan --tasks", "controls", "retrieve -o new --tasks")
+        for name, meant in {
+            "tasks/mine.yml": "did you mean 'mine.yaml'?",
+            "tasks/mien.yaml": "did you mean 'mine.yaml'?",
+        }.items()
+    ),
+    Case("plan --tasks tasks/mine.yml", ["ends in .yaml"], {"tasks/mine.yml": "task: mine"}),
+    Case("tasks tasks/mine.yaml", ["is a file", "mrag-eval plan --tasks tasks/mine.yaml"]),
+    Case("run --config modles.yaml", ["did you mean 'models.yaml'?"]),
+    Case("run --config models.yml", ["did you mean 'models.yaml'?"]),
+]
+CASES = [*NAMES, *HARNESS, *RETRIEVE, *CHOICES, *JUDGE, *INDEXES, *BUILDING]
