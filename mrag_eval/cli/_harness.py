@@ -222,6 +222,24 @@ def _manager(folders: Sequence[str], asked: dict[str, Any]) -> TaskManager:
         return task_manager(folders, merged)
 
 
+def _opening(results: Mapping[str, Any], tasks: set[str], folder: Path | None) -> str:
+    """Return what a run shows first: its findings, short tables, and file in its folder, if it has one."""
+    from tempfile import TemporaryDirectory
+
+    from mrag_eval.harness import run_files, score_table
+    from mrag_eval.report import opening, read_results
+
+    with TemporaryDirectory() as made:
+        if folder is None:
+            run_files(made, results["model_name_sanitized"]).write(results, {})
+        newest = read_results([folder or Path(made)])[-1]
+        own = opening([newest.path], screen_width())
+    # tasks that are not the package's have no scores of ours
+    others = {task: found for task, found in results["results"].items() if task in tasks - {*newest.leaves}}
+    parts = [own, *([score_table({**results, "results": others, "groups": None})] if others else [])]
+    return "\n\n".join([*parts, *([] if folder is None else [f"results    {relpath(newest.path)}"])])
+
+
 def _evaluate(
     args: Namespace, manager: TaskManager, include: Sequence[str], first: First, asked: Mapping[str, Any]
 ) -> None:
@@ -241,27 +259,22 @@ def _evaluate(
         return
     named = {name: getattr(task, "main_metric", None) for name, task in built.items()}
     table = score_table(results, {name: metric for name, metric in named.items() if metric is not None})
-    if config.output_path:
-        from mrag_eval.report import opening, read_results
-
-        path = Path(args.output_path)
-        path = path if path.is_dir() else path.parent
-        with suppress(MragError):  # the run has ended, whatever else is in its folder
-            newest = read_results([path])[-1]
-            own = opening([newest.path], screen_width())
-            # tasks that are not the package's have no scores of ours
-            others = {task: found for task, found in results["results"].items() if task in {*built} - {*newest.leaves}}
-            parts = [own, *([score_table({**results, "results": others, "groups": None})] if others else [])]
-            table = "\n\n".join([*parts, f"results    {relpath(newest.path)}"])
-        print(table)
-        groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
-                  for metric in dict.fromkeys(named.values())
-                  if isinstance(found := values.get(f"{metric},none"), float)}  # fmt: skip
-        if groups:
-            print("groups     " + ", ".join(f"{name} {points(value)}" for name, value in groups.items()))
-        print(f"next       mrag-eval report {shlex.quote(relpath(path))} -o report.html    the answers in a browser\n")
-    else:
-        print(f"{table}\nnext       name a folder, --output_path OUT, for intervals, languages and samples\n")
+    folder = Path(args.output_path) if config.output_path else None
+    folder = folder.parent if folder is not None and not folder.is_dir() else folder
+    with suppress(MragError, OSError):  # the run has ended, whatever else is in its folder
+        table = _opening(results, {*built}, folder)
+    print(table)
+    groups = {f"{name} {metric}": found for name, values in (results.get("groups") or {}).items()
+              for metric in dict.fromkeys(named.values())
+              if isinstance(found := values.get(f"{metric},none"), float)}  # fmt: skip
+    if groups:
+        print("groups     " + ", ".join(f"{name} {points(value)}" for name, value in groups.items()))
+    step = "\nnext       the same with --output_path OUT --log_samples    keeps scores and answers\n"
+    if folder is not None:
+        step = (
+            f"next       mrag-eval report {shlex.quote(relpath(folder))} -o report.html    the answers in a browser\n"
+        )
+    print(step)
     lost = [f"{name}: no row has its main metric, {task.lost_headline}" for name, task in built.items()
             if getattr(task, "lost_headline", None) is not None]  # fmt: skip
     if lost:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         settings_of_weights,
         warnings_only,
     )
+    from mrag_eval.harness._result_files import run_files
     from mrag_eval.harness._run import (
         config_file_settings,
         evaluate,

@@ -367,6 +367,18 @@ def test_an_index_is_loaded_into_milvus_described_and_searched(cli: Run, tmp_pat
     assert cli("index", "milvus", "ferry", "--uri", "x.db", "--param", "M").returncode == 2
 
 
+def test_a_run_without_a_folder_prints_the_same_tables_and_how_to_keep_them(cli: Run, tmp_path: Path) -> None:
+    flags = ("--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "4")
+    alone, kept = cli("run", *flags), cli("run", *flags, "--output_path", "out")
+    assert (alone.returncode, kept.returncode) == (0, 0), alone.stderr + kept.stderr
+    tables, step = alone.stdout.split("\nnext       ")
+    assert tables.strip() == kept.stdout.partition("\nresults ")[0].strip()
+    assert "char3gram_recall" in tables
+    assert step.startswith("the same with --output_path OUT --log_samples")
+    assert "Stderr" not in alone.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_run_takes_the_harness_s_flags_and_finds_our_tasks(cli: Run, tmp_path: Path) -> None:
     done = cli(
         "run", "--model", "dummy", "--tasks", "mrag_demo_norag", "--limit", "3", "--log_samples",

@@ -279,3 +279,14 @@ def test_runs_of_the_harness_are_read_as_they_are(tmp_path: Path) -> None:
     assert by_policy["balanced"][1] is None
     assert {row.labels[0] for row in pairs.rows} == {"en → de", "de → es", "es → ru", "ru → zh", "zh → en"}
     assert {cell.n for row in pairs.rows for cell in row.cells if cell.value is not None} == {3}
+
+
+def test_what_another_program_ranked_is_no_policy_of_ours(tmp_path: Path) -> None:
+    logged = leaf(
+        0.5, 0.4, data={"benchmark": "log", "breakdowns": ["context_pair"]}, kind="precomputed", run="out/mine.jsonl"
+    )
+    own = leaf(0.5, 0.4, kind="own", retriever={"function": "mine:search"})
+    tables = report_tables("policies", [write(tmp_path / "results_1.json", {"rows": logged, "own": own})])
+    titles = {table.title for table in tables if "pairs" not in table.id}
+    assert titles == {"log · ranked by mine.jsonl · depth 20", "xquad · own · depth 20"}
+    assert {row.labels[1] for table in tables for row in table.rows} == {"as ranked there"}

