@@ -231,7 +231,7 @@ Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
     "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "turns", "refuses",
-    "refuses_if_own", "own", "although", "passage", "corrects",
+    "refuses_if_own", "refuses_if_alone", "own", "although", "passage", "corrects",
 )  # fmt: skip
 # Fields whose words say nothing else, whatever they are made of: "no obstante", "or maybe".
 _HIDING: Final = ("turns", "joins")

@@ -5,13 +5,23 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from mrag_eval.core import split_thinking
 from mrag_eval.languages import language
-from mrag_eval.metrics._choice_options import Lexicon, Mention, Spans, inside, lexicon, normal, opens_line, plain_text
+from mrag_eval.metrics._choice_options import (
+    Lexicon,
+    Mention,
+    Span,
+    Spans,
+    inside,
+    lexicon,
+    normal,
+    opens_line,
+    plain_text,
+)
 from mrag_eval.metrics._choice_sentences import BARE, CLAUSE_END, SENTENCE_END, SEVERAL, PreparedReply, Sentence
 from mrag_eval.platform import MetricError
 
@@ -124,11 +134,12 @@ def reads_refusals(lang: str) -> bool:
 def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
     """Return whether a reply declines before it answers, and does not turn to an answer behind that.
 
-    What is quoted declines nothing, nor does what persons do if the clause is of others: "The boy did not know."
+    What is quoted declines nothing, nor does what persons do if the clause is of others: "The boy did not know." An
+    apology or a doubt declines alone: "Sorry for the confusion. It was 1890."
     """
     text = reply.text
     spans = reply.words.spans(reply.folded)
-    if not (spans["refuses"] or spans["refuses_if_own"]):
+    if not (spans["refuses"] or spans["refuses_if_own"] or spans["refuses_if_alone"]):
         return False
     named = [(mention.start, mention.end) for mention in mentions]
     quoted = [match.span() for match in _QUOTED.finditer(text)]
@@ -145,9 +156,9 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
         last = bisect_right(clauses, at)
         return clauses[last - 1], clauses[last] if last < len(clauses) else len(text)
 
-    def whose(start: int, end: int) -> bool:
+    def whose(start: int, end: int, opens: bool = False) -> bool:
         first, last = clause(start)
-        alone = BARE.fullmatch(text, first, start) and (reply.texts or len(text[end:last].split()) <= _FEW)
+        alone = BARE.fullmatch(text, first, start) and (opens or reply.texts or len(text[end:last].split()) <= _FEW)
         return bool(alone or (reply.texts and not mentions) or _between(owns, first, last))
 
     def conceded(start: int) -> bool:
@@ -157,14 +168,24 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
         )
         return within and _between(although, first, start + 1)
 
-    said = spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)]
-    found = sorted(at for at, _ in said if not (inside(named, at) or inside(quoted, at) or conceded(at)))
+    def counted(of: Sequence[Span]) -> list[Span]:
+        return [each for each in of if not (inside(named, each[0]) or inside(quoted, each[0]) or conceded(each[0]))]
+
+    mild = counted([span for span in spans["refuses_if_alone"] if whose(*span, opens=True)])
+    # what an apology opens is the reply's own; "not sure" is no "not"
+    owns = sorted([*owns, *(end for _, end in mild)])
+    said = counted(spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)])
+    said = [span for span in said if not (inside(mild, span[0]) and inside(mild, span[1] - 1))]
+    found = sorted(at for at, _ in said + mild)
     if not found or len({mention.index for mention in mentions if mention.start < found[0]}) > 1:
         return False
-    if not reply.texts:
-        return not _answers(reply, spans, sentences, found)
-    turned = next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
     named_behind = {m.index for m in mentions if m.start > found[-1]}
+    if not reply.texts:
+        commas = {*clauses} - {*sentences, *turns}
+        return not _answers(reply, spans, sentences, found) and (
+            bool(said) or not _asserts(text, clauses, commas, spans, mild)
+        )
+    turned = found[0] if not said else next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
     return turned is None or len(named_behind) != 1 or not any(m.start >= turned and not m.out for m in mentions)
 
 
@@ -185,6 +206,29 @@ def _answers(reply: PreparedReply, spans: Spans, sentences: Sequence[int], refus
         break
     turned = next((end for start, end in reversed(spans["turns"]) if start > refusals[-1]), None)
     return turned is not None and not any(start >= turned for start, _ in spans["passage"])
+
+
+def _asserts(text: str, clauses: Sequence[int], comma: Collection[int], spans: Spans, mild: Sequence[Span]) -> bool:
+    """Return whether a clause beside apologies and doubts says something of what was asked.
+
+    That is a number, or words that neither deny nor speak of the one who replies or of his passages. Behind a comma
+    (``comma``), words may be what is doubted: "I am not sure, who that was" in other languages.
+    """
+    doubted = False
+    for first, last in pairwise([*clauses, len(text)]):
+        held = [end for start, end in mild if first <= start < last]
+        own, denied, passage = (
+            any(first <= at < last for field in fields for at, _ in spans[field])
+            for fields in (("own",), ("rejects", "wrong"), ("passage",))
+        )
+        doubted = (doubted and first in comma) or bool(held and denied)
+        said = text[max([first, *held]) : last]
+        if not passage and not (denied and (own or held)):
+            # "Sorry for the confusion"
+            few = sum(any(map(str.isalnum, word)) for word in said.split()) <= (_FEW if held else 0)
+            if any(map(str.isdecimal, said)) or not (few or own or denied or doubted):
+                return True
+    return False
 
 
 def _prepared(response: str) -> str:

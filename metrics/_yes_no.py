@@ -20,6 +20,7 @@ _LONGEST = 400
 _FEW = 2
 # "Sí, es la capital. ¿No?"
 _QUESTION = re.compile("[?؟፧]")
+_NEITHER = ("refuses", "refuses_if_own", "refuses_if_alone", "unsettled")
 
 
 def read_yes_no(reply: str, lang: str | None = None) -> bool | None:
@@ -127,7 +128,7 @@ def _patterns(known: Lexicon) -> tuple[re.Pattern[str], re.Pattern[str], re.Patt
     return (
         re.compile(_whole_words(words["yes"]), re.IGNORECASE),
         re.compile(_whole_words(words["no"]), re.IGNORECASE),
-        re.compile(_whole_words(words["refuses"] + words["refuses_if_own"] + words["unsettled"]), re.IGNORECASE),
+        re.compile(_whole_words([word for field in _NEITHER for word in words[field]]), re.IGNORECASE),
         # "and" is written together with the next word in Arabic and Hebrew
         re.compile(rf"\s*[وו](?=\w)|[\s/,،]*(?:{joins})\s*|\s*/\s*", re.IGNORECASE),
     )

@@ -17,7 +17,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 10
+READING_VERSION: Final = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Words:
     turns: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     refuses_if_own: tuple[str, ...] = ()
+    refuses_if_alone: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     although: tuple[str, ...] = ()
     yes: tuple[str, ...] = ()

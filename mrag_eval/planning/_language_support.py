@@ -100,13 +100,14 @@ def _file(code: str, known: Language | None) -> Piece:
 def _words(code: str, known: Language | None) -> list[Piece]:
     words = Words() if known is None else known.words
     own = {each.name: len(getattr(words, each.name)) for each in fields(Words)}
-    if_own, refuses, yes, no = (own.pop(name) for name in ("refuses_if_own", "refuses", "yes", "no"))
+    refuses, yes, no = (own.pop(name) for name in ("refuses", "yes", "no"))
+    in_places = own.pop("refuses_if_own") + own.pop("refuses_if_alone")
     answers, none = sum(own.values()), "none; replies are read by English words, letters and digits"
     latin = "Latn" in language_scripts(code)
     labels = () if known is None else known.labels
     there = {
         "words of answers": f"{answers} words" if answers else None,
-        "words of refusals": f"{refuses + if_own} words" if refuses else None,
+        "words of refusals": f"{refuses + in_places} words" if refuses else None,
         "yes and no": f"{yes} and {no} words" if yes and no else None,
     }
     return [

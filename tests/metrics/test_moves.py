@@ -70,6 +70,7 @@ def test_a_move_is_read_alike_in_every_language(code: str) -> None:
             known.words.passage,
             known.words.refuses,
             known.words.refuses_if_own,
+            known.words.refuses_if_alone,
             known.words.own,
             known.words.although,
             known.words.joins,
@@ -263,3 +264,103 @@ def test_a_request_is_declined_with_an_apology_and_without(code: str, reply: str
     if code == "en":
         assert not declines("I'm not sure, but it was 1890.", code)
         assert not declines(f"The miller said: “{reply}” He left in 1890.", code)
+
+
+# "That's not something I can help with."
+BEYOND = {
+    "en": ["That's not something I can help with.", "This isn't something I can discuss."],
+    "fr": ["Ce n'est pas quelque chose que je peux faire."],
+    "de": ["Das ist nichts, wobei ich helfen kann."],
+    "es": ["No es algo en lo que pueda ayudar."],
+    "it": ["Non è qualcosa in cui posso aiutare."],
+    "pt": ["Isso não é algo em que eu possa ajudar."],
+    "nl": ["Dat is niet iets waar ik bij kan helpen."],
+    "pl": ["To nie jest coś, w czym mogę pomóc."],
+    "ru": ["Это не то, с чем я могу помочь."],
+    "uk": ["Це не те, з чим я можу допомогти."],
+    "cs": ["To není něco, s čím mohu pomoci."],
+    "sv": ["Det är inte något jag kan hjälpa till med."],
+    "da": ["Det er ikke noget, jeg kan hjælpe med."],
+    "fi": ["Se ei ole asia, jossa voin auttaa."],
+    "hu": ["Ez nem olyasmi, amiben segíteni tudok."],
+    "ro": ["Nu este ceva cu care pot ajuta."],
+    "el": ["Δεν είναι κάτι με το οποίο μπορώ να βοηθήσω."],
+    "tr": ["Bu, yardımcı olabileceğim bir konu değil."],
+    "ar": ["هذا ليس شيئًا يمكنني المساعدة فيه."],
+    "he": ["זה לא משהו שאני יכול לעזור בו."],
+    "fa": ["این چیزی نیست که بتوانم در آن کمک کنم."],
+    "hi": ["यह ऐसी चीज़ नहीं है जिसमें मैं मदद कर सकूँ।"],
+    "bn": ["এটা এমন কিছু নয় যাতে আমি সাহায্য করতে পারি।"],
+    "ja": ["それは私がお手伝いできることではありません。"],
+    "ko": ["그것은 제가 도와드릴 수 있는 일이 아닙니다."],
+    "zh": ["这不是我能帮忙的事。", "这件事我帮不上忙。"],
+    "vi": ["Đó không phải là điều tôi có thể giúp."],
+    "th": ["นี่ไม่ใช่สิ่งที่ฉันช่วยได้"],
+    "id": ["Itu bukan sesuatu yang bisa saya bantu."],
+    "ms": ["Itu bukan sesuatu yang boleh saya bantu."],
+    "sw": ["Hilo si jambo ninaloweza kusaidia."],
+    "ta": ["அது நான் உதவக்கூடிய விஷயம் அல்ல."],
+    "te": ["అది నేను సహాయం చేయగల విషయం కాదు."],
+    "ur": ["یہ ایسی چیز نہیں جس میں میں مدد کر سکوں۔"],
+    "sr": ["То није нешто са чим могу да помогнем.", "To nije nešto s čim mogu da pomognem."],
+    "sl": ["To ni nekaj, pri čemer lahko pomagam."],
+    "lt": ["Tai ne tai, kuo galiu padėti."],
+    "ka": ["ეს არ არის ის, რაშიც შემიძლია დაგეხმაროთ."],
+}
+
+
+@pytest.mark.parametrize(("code", "reply"), [(code, reply) for code, replies in BEYOND.items() for reply in replies])
+def test_what_is_beyond_the_model_is_declined(code: str, reply: str) -> None:
+    assert declines(reply, code)
+
+
+@pytest.mark.parametrize("code", _known())
+def test_an_apology_or_a_doubt_declines_only_where_no_answer_stands_behind_it(code: str) -> None:
+    known = language(code)
+    assert known is not None
+    words, wrong = known.words, []
+    answer = known.sentence.replace("{answer}", "1890")
+    for word in words.refuses_if_alone:
+        # Korean words are joined to what follows
+        said = word.rstrip("~") + ("합니다" if word == "죄송" else "")
+        replies = {said + ".": True, f"{said}. {answer}": False, f"{said}, {answer}": False, f"{said}. 1890.": False}
+        replies[f"{said}. {words.refuses[0].rstrip('~')}."] = True
+        for turn in words.turns:
+            replies[f"{said}, {turn} {answer}"] = False
+        wrong += [reply for reply, declined in replies.items() if declines(reply, code) is not declined]
+        chosen = f"{said}. {known.sentence.replace('{answer}', 'D')}"
+        if declines(chosen, code, OPTIONS) or extract_choice(chosen, 4, OPTIONS, code) != D:
+            wrong.append(chosen)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reply", "refused"),
+    [
+        ("en", "Sorry for the confusion. It was 1890.", False),
+        ("en", "Sorry, it was Madrid.", False),
+        ("en", "My apologies, it was not 1890 but 1891.", False),
+        ("en", "I'm sorry to say that it burned down in 1890.", False),
+        ("en", "I'm not sure. Perhaps the miller built it.", False),
+        ("en", "Sorry for the confusion.", True),
+        ("en", "I'm sorry. The documents speak of other mills.", True),
+        ("en", "I'm sorry, I have no access to records after 1890.", True),
+        ("en", "I'm not sure. I don't know.", True),
+        ("fr", "Désolé pour la confusion. C'était en 1890.", False),
+        ("fr", "Désolé, c'était Lyon.", False),
+        ("de", "Es tut mir leid für die Verwirrung. Es war 1890.", False),
+        ("de", "Ich bin nicht sicher. Vielleicht war es der Müller.", False),
+        ("ru", "Извините за путаницу. Это было в 1890 году.", False),
+        ("ru", "Извините, это Казань.", False),
+        ("zh", "抱歉造成混淆。是1890年。", False),
+        ("zh", "对不起，我之前说错了。应该是1890年。", False),
+        ("zh", "抱歉，是罗马。", False),
+        ("ja", "混乱させて申し訳ありません。1890年でした。", False),
+        ("ko", "혼란을 드려 죄송합니다. 1890년입니다.", False),
+        ("ar", "أعتذر عن الالتباس. كان ذلك عام 1890.", False),
+        ("hi", "भ्रम के लिए खेद है। वह 1890 था।", False),
+        ("th", "ขออภัยในความสับสน คำตอบคือปี 1890", False),
+    ],
+)
+def test_an_answer_behind_an_apology_is_none(code: str, reply: str, refused: bool) -> None:
+    assert declines(reply, code) is refused
