@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from mrag_eval.core import NO_SPACES, base_language, language_name, normalize_language
 from mrag_eval.metrics._language_detection import UNDETERMINED, LanguageDetector
@@ -122,15 +123,15 @@ def language_mix(
         return LanguageMix(None, len(tokens), {}, reason)
     foreign = [False] * len(tokens)
     if scripts and letter_scripts(text).keys() - scripts:
-        used = [letter_scripts(token).keys() for token in tokens]
-        foreign = [bool(own_scripts) and not own_scripts & scripts for own_scripts in used]
+        used = {token: letter_scripts(token).keys() for token in {*tokens}}
+        foreign = [bool(used[token]) and not used[token] & scripts for token in tokens]
     written = [token for token, other in zip(tokens, foreign, strict=True) if not other]
     joiner = "" if unspaced else " "
     windows = [joiner.join(written[at : at + size]) for at in range(max(len(written) - size, 0) + 1)] if written else []
     length = sum(map(len, windows)) // max(len(windows), 1)
     if (reason := unreliable(own, expected, length, min_recognised)) is not None:
         return LanguageMix(None, len(tokens), {}, reason)
-    labels = iter(_by_windows(written, own.detect(windows), size, expected))
+    labels = iter(_by_windows(written, windows, own, size, expected))
     told = [expected if other else next(labels) for other in foreign]
     for first, last in _clauses(tokens, foreign) if any(foreign) else ():
         told[first:last] = own.detect([" ".join(tokens[first:last])]) * (last - first)
@@ -141,17 +142,34 @@ def language_mix(
     return LanguageMix((known - by_language.get(expected, 0)) / known, len(tokens), by_language)
 
 
-def _by_windows(tokens: Sequence[str], labels: Sequence[str], size: int, expected: str) -> list[str]:
-    """Return the language of each token by the labels of the windows that hold it."""
-    # varieties of the expected language count as the expected language
-    names = [expected if each != UNDETERMINED and accepts(expected, each) else each for each in labels]
-    if {*names} <= {expected}:
-        return [expected] * len(tokens)
-    told = []
-    for at in range(len(tokens)):
-        votes = Counter(names[max(at - size + 1, 0) : at + 1])
-        most = votes.most_common(1)[0] if votes else (expected, 1)
-        told.append(expected if 2 * votes[expected] > votes.total() or 2 * most[1] < votes.total() else most[0])
+def _by_windows(
+    tokens: Sequence[str], windows: Sequence[str], detector: LanguageDetector, size: int, expected: str
+) -> list[str]:
+    """Return the language of each token by the labels of the windows that hold it.
+
+    Of any ``size`` windows in a row a bare majority is detected first; the others only where it is not all of the
+    expected language, since they cannot outvote it.
+    """
+    names: dict[int, str] = {}
+
+    def detect(places: Iterable[int]) -> None:
+        new = [at for at in places if at not in names]
+        for at, label in zip(new, detector.detect([windows[at] for at in new]) if new else (), strict=True):
+            # varieties of the expected language count as the expected language
+            names[at] = expected if label != UNDETERMINED and accepts(expected, label) else label
+
+    spared = (size - 1) // 2
+    detect(at for at in range(len(windows)) if at * spared // size == (at + 1) * spared // size)
+    agree = [0, *accumulate(names.get(at) == expected for at in range(len(windows)))]
+    holding = [range(max(at - size + 1, 0), min(at + 1, len(windows))) for at in range(len(tokens))]
+    unsettled = [at for at, own in enumerate(holding) if 2 * (agree[own.stop] - agree[own.start]) <= len(own)]
+    detect(dict.fromkeys(window for at in unsettled for window in holding[at]))
+    told = [expected] * len(tokens)
+    for at in unsettled:
+        votes = Counter(names[window] for window in holding[at])
+        label, most = votes.most_common(1)[0]
+        if 2 * votes[expected] <= votes.total() <= 2 * most:
+            told[at] = label
     for first, last in _runs([each not in (expected, UNDETERMINED) for each in told]):
         lettered = [token for token in tokens[first:last] if any(map(str.isalpha, token))]
         words = [token for token in lettered if not token.strip("\"'“”«»([")[:1].isupper()]
