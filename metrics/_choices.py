@@ -11,17 +11,7 @@ from typing import Final
 
 from mrag_eval.core import split_thinking
 from mrag_eval.languages import language
-from mrag_eval.metrics._choice_options import (
-    Lexicon,
-    Mention,
-    Span,
-    Spans,
-    inside,
-    lexicon,
-    normal,
-    opens_line,
-    plain_text,
-)
+from mrag_eval.metrics._choice_options import Lexicon, Mention, Spans, inside, lexicon, normal, opens_line, plain_text
 from mrag_eval.metrics._choice_sentences import BARE, CLAUSE_END, SENTENCE_END, SEVERAL, PreparedReply, Sentence
 from mrag_eval.platform import MetricError
 
@@ -168,23 +158,22 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
         )
         return within and _between(although, first, start + 1)
 
-    def counted(of: Sequence[Span]) -> list[Span]:
-        return [each for each in of if not (inside(named, each[0]) or inside(quoted, each[0]) or conceded(each[0]))]
+    def counts(at: int) -> bool:
+        return not (inside(named, at) or inside(quoted, at) or conceded(at))
 
-    mild = counted([span for span in spans["refuses_if_alone"] if whose(*span, opens=True)])
+    mild = [span for span in spans["refuses_if_alone"] if counts(span[0]) and whose(*span, opens=True)]
     # what an apology opens is the reply's own; "not sure" is no "not"
     owns = sorted([*owns, *(end for _, end in mild)])
-    said = counted(spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)])
-    said = [span for span in said if not (inside(mild, span[0]) and inside(mild, span[1] - 1))]
-    found = sorted(at for at, _ in said + mild)
+    strong = spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)]
+    said = [at for at, end in strong if counts(at) and not (inside(mild, at) and inside(mild, end - 1))]
+    found = sorted([*said, *(at for at, _ in mild)])
     if not found or len({mention.index for mention in mentions if mention.start < found[0]}) > 1:
         return False
     named_behind = {m.index for m in mentions if m.start > found[-1]}
     if not reply.texts:
         commas = {*clauses} - {*sentences, *turns}
-        return not _answers(reply, spans, sentences, found) and (
-            bool(said) or not _asserts(text, clauses, commas, spans, mild)
-        )
+        asserts = not said and _asserts(text, clauses, commas, spans, mild)
+        return not (asserts or _answers(reply, spans, sentences, found))
     turned = found[0] if not said else next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
     return turned is None or len(named_behind) != 1 or not any(m.start >= turned and not m.out for m in mentions)
 
@@ -208,21 +197,22 @@ def _answers(reply: PreparedReply, spans: Spans, sentences: Sequence[int], refus
     return turned is not None and not any(start >= turned for start, _ in spans["passage"])
 
 
-def _asserts(text: str, clauses: Sequence[int], comma: Collection[int], spans: Spans, mild: Sequence[Span]) -> bool:
+def _asserts(
+    text: str, clauses: Sequence[int], commas: Collection[int], spans: Spans, mild: Sequence[tuple[int, int]]
+) -> bool:
     """Return whether a clause beside apologies and doubts says something of what was asked.
 
-    That is a number, or words that neither deny nor speak of the one who replies or of his passages. Behind a comma
-    (``comma``), words may be what is doubted: "I am not sure, who that was" in other languages.
+    That is a number, or words that neither deny nor speak of the one who replies or of his passages. Behind a comma,
+    words may be what is doubted: "I am not sure, who that was" in other languages.
     """
-    doubted = False
+    starts, doubted = [at for at, _ in mild], False
+    fields = (("own",), ("rejects", "wrong"), ("passage",))
+    places = [sorted(at for field in each for at, _ in spans[field]) for each in fields]
     for first, last in pairwise([*clauses, len(text)]):
-        held = [end for start, end in mild if first <= start < last]
-        own, denied, passage = (
-            any(first <= at < last for field in fields for at, _ in spans[field])
-            for fields in (("own",), ("rejects", "wrong"), ("passage",))
-        )
-        doubted = (doubted and first in comma) or bool(held and denied)
-        said = text[max([first, *held]) : last]
+        own, denied, passage = (_between(each, first, last) for each in places)
+        held = _between(starts, first, last)
+        said = text[mild[bisect_left(starts, last) - 1][1] if held else first : last]
+        doubted = (doubted and first in commas) or (held and denied)
         if not passage and not (denied and (own or held)):
             # "Sorry for the confusion"
             few = sum(any(map(str.isalnum, word)) for word in said.split()) <= (_FEW if held else 0)
