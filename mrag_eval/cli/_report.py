@@ -36,6 +36,7 @@ def report(
     territory: str | None = None,
     samples: Natural | None = None,
     text: bool = True,
+    title: str | None = None,
 ) -> None:
     """Say what runs show, and give the scores behind it with their confidence intervals.
 
@@ -57,6 +58,7 @@ def report(
         territory: Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples.
         samples: Number of samples of each task in the HTML page. The default is as many as fit into 5 MB.
         text: Include the texts of passages in the HTML page.
+        title: Title of the HTML page. The default is the benchmarks and the systems.
     """
     form = "tex" if form == "latex" else form
     form = form_of(form, output, () if territory is not None else ("html", "tex"))
@@ -73,11 +75,11 @@ def report(
             refuse_with(context, "--layout", "samples", "text")
             with warned_of_unsupported(results):
                 tables = report_tables(layout, results)
-                write_tables(tables, output, f"Layout {layout}")
+                write_tables(tables, output, title or f"Layout {layout}")
             typer.echo(f"{output}: {number_of(len(tables), 'table')}")
             return
         with warned_of_unsupported(results):
-            data = write_report(results, output, samples=samples, text=text)
+            data = write_report(results, output, samples=samples, text=text, title=title)
         size = output.stat().st_size / 1e6
         typer.echo(
             f"{output}: {number_of(len(data.leaves), 'task')}, {number_of(len(data.samples), 'sample')}, {size:.1f} MB"
@@ -88,7 +90,7 @@ def report(
     if territory is None:
         write_or_print(_tables(results, form, layout, metrics, printed=output is None), output)
         return
-    refuse_with(context, "--territory", "layout", "metrics", "samples", "text")
+    refuse_with(context, "--territory", "layout", "metrics", "samples", "text", "title")
     from mrag_eval.report import read_case, shown_case
 
     if form not in ("md", "json"):

@@ -322,6 +322,10 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert re.fullmatch(rf"{re.escape(str(page))}: 2 tasks, 48 samples, \d\.\d MB", done.stdout.strip())
     assert page.stat().st_size < 5e6
+    assert "<h1>x: some-model</h1>" in page.read_text("utf-8")
+    titled = ["report", str(runs), "-o", str(page), "--title", "Lighthouses & towns"]
+    assert CliRunner().invoke(app, titled, obj=Session()).exit_code == 0
+    assert "<h1>Lighthouses &amp; towns</h1>" in page.read_text("utf-8")
     done = CliRunner().invoke(app, ["report", str(runs), "--metrics", "all"], obj=Session())
     assert "| qa_one | some-model | 30.0 [20.0, 50.0] (n=23) | 45.0 [20.0, 50.0] (n=24) |" in single_spaced(done.output)
     done = CliRunner().invoke(app, ["report", str(runs), "-o", str(page), "--layout", "xrag"], obj=Session())

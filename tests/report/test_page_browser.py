@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def test_what_no_passage_supports_is_marked_within_the_direction_of_the_reply(co
     for lang, direction in (("ar", "rtl"), ("en", "ltr")):
         _choose(page, "language", lang)
         page.locator("#samples summary").first.click()
-        mark = page.locator("#samples details[open] .body mark")
+        mark = page.locator("#samples details[open] .body mark[title*=supports]")
         assert mark.inner_text() == REPLY[lang][1]
         reply = mark.locator("xpath=..")
         assert reply.inner_text() == "".join(REPLY[lang])
@@ -296,3 +297,80 @@ def test_no_script_but_ours_runs_on_the_page(context: Any, file: Path, tmp_path:
     assert found.page.evaluate("window.ran") is None
     assert len([said for said in found.said if "Content Security Policy" in said]) >= 3
     found.page.close()
+
+
+def test_an_address_opens_what_it_names(context: Any, file: Path) -> None:
+    """Every filter, sample, row and choice of a chart has an address, which a new page of the browser opens."""
+    found = opened(context, file)
+    page = found.page
+    _choose(page, "language", "ar")
+    _choose(page, "outcome", "right")
+    assert page.evaluate("location.hash") == "#browser?language=ar&outcome=right"
+    page.locator("#samples summary").nth(1).click()
+    asked = page.locator("#samples > details").nth(1).get_attribute("data-row")
+    sample = page.locator("#samples details[open] a").get_attribute("href")
+    page.select_option("#plot-scores select[name=metric]", "char3gram_recall")
+    page.wait_for_function("location.hash.includes('chart-scores')")
+    chart = page.evaluate("location.hash")
+    rows = page.eval_on_selector_all("tr[id]", "nodes => nodes.map((node) => node.id)")
+    assert len(rows) == len(set(rows)) == page.locator("main tbody tr").count()
+    folded = page.locator("#measured tr[id]").first.get_attribute("id")
+    hidden = page.locator(".board[hidden] tr[id]").first.get_attribute("id")
+
+    def at(address: str) -> Any:
+        page.goto("about:blank")
+        page.goto(f"{file.as_uri()}{address}")
+        page.wait_for_selector("html[data-drawn]")
+        return page
+
+    assert at(str(sample)).locator("#samples details[open]").first.get_attribute("data-row") == asked
+    assert at(str(chart)).input_value("#plot-scores select[name=metric]") == "char3gram_recall"
+    for row in (folded, hidden):
+        assert at(f"#{row}").locator(f"[id='{row}']").is_visible()
+    assert at("#browser?language=zh").input_value("#sample-filters select[name=language]") == "zh"
+    # what is no address of this page, or no value of a list, changes nothing
+    for wrong in ("#nothing", "#%E0%A4%A", "#chart-scores?__proto__=x&toString=y", "#browser?language=xx&row=none"):
+        at(wrong)
+    assert found.said == []
+    page.close()
+
+
+def test_a_sample_has_the_replies_of_other_systems_beside_it(report: Opened) -> None:
+    page = report.page
+    _choose(page, "systems", "differ")
+    _choose(page, "model", "some-model")
+    _choose(page, "mode", "all")
+    page.locator("#samples summary").first.click()
+    beside = page.locator("#samples details[open] .two > div")
+    said = beside.all_inner_texts()
+    assert said[0].startswith("some-model · all wrong")
+    assert any(one.startswith("another-model · all right") for one in said[1:])
+    # one colour a system, wherever it is named
+    colour = "node => getComputedStyle(node).backgroundColor"
+    shown = beside.first.locator(".swatch").evaluate(colour)
+    assert page.locator("#samples > details[open] > summary .swatch").first.evaluate(colour) == shown
+    named = page.locator(".board:visible tbody tr", has_text="some-model").filter(has_text="all").locator(".swatch")
+    assert shown in [one.evaluate(colour) for one in named.all()]
+
+
+def test_a_row_without_a_reply_says_why_and_the_answer_is_marked_in_its_passage(context: Any, tmp_path: Path) -> None:
+    folder = write_full_run(tmp_path / "out")
+    path = next(folder.rglob("samples_qa_one_*.jsonl"))
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[0]["filtered_resps"] = [""]
+    rows[0]["rows"]["fate"] = "failed"
+    rows[0]["rows"]["failures"] = [{"stage": "answer", "model": "m", "reason": "timeout", "detail": "after 60 s"}]
+    rows[0]["arguments"] = {"gen_args_0": {"arg_0": ["Answer.\n" + rows[0]["doc"]["passages"][0]["text"]]}}
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
+    write_report([folder], tmp_path / "report.html")
+    found = opened(context, tmp_path / "report.html")
+    page = found.page
+    page.fill("input[name=words]", "qa_one-0")
+    page.locator("#samples summary").first.click()
+    said = page.locator("#samples details[open] .body").first.inner_text()
+    assert "No reply came. answer failed (timeout): after 60 s" in said
+    assert page.locator("#samples .passage.gold mark").first.inner_text() == "Varga"
+    page.locator("#samples .body details summary", has_text="Prompt").click()
+    assert "Answer.\n[passage 1]" in page.locator("#samples .body details").inner_text()
+    assert found.said == []
+    page.close()

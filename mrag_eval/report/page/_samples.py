@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrag_eval.core import Hit, Trace, TracedHit, is_language, language_scripts, rounded
+from mrag_eval.core import FATES, Hit, Trace, TracedHit, is_language, language_scripts, rounded
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.files._sample import Sample
@@ -87,6 +87,9 @@ class Browser:
             "passages": [self._passage(hit) for hit in sample.passages],
             "values": {name: rounded(value, scale=scale_of(name).factor) for name, value in record.values.items()},
             "right": record.right,
+            "fate": None if record.fate == FATES[0] else record.fate,
+            "failures": [": ".join(filter(None, (one.why, one.detail))) for one in record.failures],
+            "prompt": self._prompt(sample),
             "unscored": dict(record.unscored),
             "retrieved": record.retrieved,
             "votes": dict(sample.votes) or None,
@@ -95,6 +98,13 @@ class Browser:
         }
         # empty fields are left out to save space
         return {key: value for key, value in found.items() if value not in (None, {}, [])}
+
+    def _prompt(self, sample: Sample) -> str | None:
+        """Return the prompt with passages by number; None without their texts, of which it may hold a part."""
+        prompt = sample.prompt if self.text else None
+        for number, hit in enumerate(sample.passages if prompt else (), 1):
+            prompt = (prompt or "").replace(hit.text or "\0", f"[passage {number}]")
+        return None if prompt is None else _cut(prompt, _REPLY_CHARS)
 
     def _passage(self, hit: Hit) -> list[Any]:
         """Return a passage of the prompt: its number, its score, and whether it answers the question."""

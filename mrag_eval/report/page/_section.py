@@ -23,7 +23,7 @@ class Chart:
     says which samples a click on a value shows: filter -> field of the value.
     """
 
-    template: ClassVar = "charts.html.jinja"
+    template: ClassVar = "chart.html.jinja"
 
     id: str
     title: str
@@ -33,27 +33,9 @@ class Chart:
     of_samples: Callable[[Leaf, Sequence[Sample]], list[Point]] | None = None
     opens: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def charts(self) -> tuple[Chart, ...]:
-        return (self,)
-
     def values(self, data: PageData) -> dict[str, Any] | None:
         """Return the values of the template; None if there is nothing to draw."""
-        return {"charts": [self], "beside": False} if data.points.get(self.id) else None
-
-
-class Beside:
-    """Put charts into two columns where the page is wide."""
-
-    template = "charts.html.jinja"
-
-    def __init__(self, *charts: Chart) -> None:
-        self.charts = charts
-
-    def values(self, data: PageData) -> dict[str, Any] | None:
-        """Return the values of the template; None if none of the charts has any."""
-        drawn = [chart for chart in self.charts if data.points.get(chart.id)]
-        return {"charts": drawn, "beside": True} if drawn else None
+        return {"chart": self} if data.points.get(self.id) else None
 
 
 @dataclass(frozen=True)
@@ -64,7 +46,6 @@ class Listing:
     """
 
     template: ClassVar = "listing.html.jinja"
-    charts: ClassVar[tuple[Chart, ...]] = ()
 
     caption: str
     columns: Mapping[str, str]
@@ -85,8 +66,6 @@ class Listing:
 class Markup:
     """Declare a template that only this section has, and its values: None if there is nothing to show."""
 
-    charts: ClassVar[tuple[Chart, ...]] = ()
-
     template: str
     values: Callable[[PageData], dict[str, Any] | None]
 
@@ -102,13 +81,13 @@ class Section:
     id: str
     title: str
     link: str = ""
-    blocks: tuple[Chart | Beside | Listing | Markup, ...] = ()
+    blocks: tuple[Chart | Listing | Markup, ...] = ()
     folded: bool = False
 
     @property
     def charts(self) -> tuple[Chart, ...]:
         """Return every chart of the section, in order."""
-        return tuple(chart for block in self.blocks for chart in block.charts)
+        return tuple(block for block in self.blocks if isinstance(block, Chart))
 
 
 def each_task(gather: Callable[[Leaf], Sequence[Point]]) -> Gather:

@@ -16,6 +16,7 @@ from mrag_eval.core import decimal, is_language, language_name
 from mrag_eval.platform import Wait, finite, missing_extra, replaced
 from mrag_eval.report._table import Table, as_texts, noted
 from mrag_eval.report.findings._record import sentences
+from mrag_eval.report.findings._systems import few
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._samples import directions
@@ -36,7 +37,7 @@ def write_report(
     *,
     samples: int | None = None,
     text: bool = True,
-    title: str = "Multilingual RAG evaluation",
+    title: str | None = None,
 ) -> PageData:
     """Write the report on ``results`` (result files, or folders of them) to ``out`` and return what it shows.
 
@@ -44,6 +45,7 @@ def write_report(
         samples: at most this many rows of each task go into the browser of samples, a fixed draw; by default as
             many as fit into five megabytes, and no more than 200.
         text: whether the texts of passages are included (some benchmarks' licences forbid passing them on).
+        title: by default the benchmarks and the systems.
 
     Raises:
         MissingExtraError: the library of the charts is not installed.
@@ -51,6 +53,9 @@ def write_report(
     """
     vega = _vega()
     data = page_data(results, samples=_SAMPLES if samples is None else samples, text=text)
+    if title is None:
+        names = (few([one[key] for one in data.of_task.values()]) for key in ("benchmark", "system"))
+        title = ": ".join(dict.fromkeys(names))
     with Wait(f"writing {out}"):
         if samples is None:
             gathered = data.samples, data.passages

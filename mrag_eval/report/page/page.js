@@ -19,13 +19,13 @@ function text(value, lang, className = "text") {
   const dir = lang && page.names[lang] ? page.directions[lang] ?? "ltr" : "auto";
   return make("p", { className, dir, lang: lang || "" }, String(value ?? ""));
 }
-/* The spans of a text that no passage supports are marked, without a break in its direction. */
-function marked(value, spans = []) {
-  const node = text("");
+/* Spans of a text are marked, without a break in its direction. */
+function marked(value, spans = [], lang = "", title = "no passage shown supports this") {
+  const node = text("", lang);
   const ends = spans.flatMap(([start, end]) => [start, end]);
   [0, ...ends].forEach((start, i) => {
     const part = value.slice(start, ends[i]);
-    node.append(i % 2 ? make("mark", { title: "no passage shown supports this" }, part) : part);
+    node.append(i % 2 ? make("mark", { title }, part) : part);
   });
   return node;
 }
@@ -99,11 +99,21 @@ function dataTable(name, spec, view) {
 /* ---------------------------------------------------------------- charts */
 
 const INK = { labelColor: "#1b1f24", titleColor: "#1b1f24" };
-const config = { background: "transparent", axis: INK, legend: { ...INK, orient: "bottom", columns: window.innerWidth < 600 ? 2 : 3, labelLimit: 150 }, rule: { color: "#7b8794" }, view: { stroke: null } };
+const views = {};
+
+/* Legends are whole: as many columns as their longest name leaves room for. */
+function configOf(name, spec) {
+  const room = document.getElementById(`plot-${name}`).clientWidth;
+  const field = [spec, ...(spec.layer ?? [])].map((each) => each.encoding?.color?.field).find(Boolean);
+  const longest = Math.max(6, ...spec.data.values.map((point) => (field ? shown(field, point[field]).length : 0)));
+  const legend = { ...INK, orient: "bottom", columns: Math.max(1, Math.min(6, Math.floor(room / (40 + 7 * longest)))), labelLimit: Math.max(80, room - 60) };
+  return { background: "transparent", axis: { ...INK, labelLimit: Math.round(room * (room < 600 ? 0.3 : 0.35)) }, legend, rule: { color: "#7b8794" }, view: { stroke: null } };
+}
 
 async function drawCharts() {
   for (const [name, spec] of Object.entries(page.charts)) {
-    const { view } = await vegaEmbed(`#plot-${name}`, spec, { config, actions: false, renderer: "svg" });
+    const { view } = await vegaEmbed(`#plot-${name}`, spec, { config: configOf(name, spec), actions: false, renderer: "svg" });
+    views[name] = view;
     view.addEventListener("click", (event, item) => {
       const filters = item && item.datum ? filtersOf(name, item.datum) : null;
       if (filters) openSamples(filters);
@@ -111,8 +121,10 @@ async function drawCharts() {
     const details = document.querySelector(`details.data[data-chart="${name}"]`);
     const draw = () => { if (details.open) details.lastElementChild.replaceChildren(dataTable(name, spec, view)); };
     details.addEventListener("toggle", draw);
-    for (const param of spec.params ?? []) view.addSignalListener(param.name, draw);
+    const chosen = () => addressed(`chart-${name}`, Object.fromEntries((spec.params ?? []).map((param) => [param.name, view.signal(param.name)])));
+    for (const param of spec.params ?? []) view.addSignalListener(param.name, () => { draw(); chosen(); });
   }
+  follow();
   document.documentElement.dataset.drawn = "yes";
 }
 
@@ -121,6 +133,37 @@ function filtersOf(name, point) {
   if (!page.samples.length) return null;
   const opens = page.opens[name];
   return opens ? Object.fromEntries(Object.entries(opens).map(([filter, field]) => [filter, point[field]])) : null;
+}
+
+/* ------------------------------------------------------------- addresses */
+
+/* An address is the id of an element, and what is chosen there: #browser?language=ar, #chart-scores?metric=f1. */
+function addressed(id, chosen) {
+  const query = new URLSearchParams(Object.entries(chosen).filter(([, value]) => value));
+  try { history.replaceState(null, "", `#${id}${query.size ? `?${query}` : ""}`); } catch { /* a page without an address */ }
+}
+
+function follow() {
+  const [id, query] = location.hash.slice(1).split("?");
+  let node = null;
+  try { node = document.getElementById(decodeURIComponent(id)); } catch { return; }
+  if (!node) return;
+  for (let each = node; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+  const board = node.closest(".board");
+  if (board) chooseBoard(board);
+  const chosen = Object.fromEntries([...new URLSearchParams(query ?? "")].map(([key, value]) => [key, harmless(key, value)]));
+  const name = node.id.replace(/^chart-/, "");
+  if (node.id === "browser" && query && controls.task) return openSamples(chosen, Boolean(chosen.row));
+  for (const { name: key } of page.charts[name]?.params ?? []) if (views[name] && Object.hasOwn(chosen, key)) views[name].signal(key, chosen[key]).run();
+  node.scrollIntoView();
+}
+
+/* Headings and rows link to themselves; rows by mouse alone, as a table would else hold a stop of the keyboard a row. */
+function links() {
+  for (const node of document.querySelectorAll("main > h2[id], main > h3[id], main details > h3[id], tr[id]")) {
+    const head = node.tagName === "TR" ? node.querySelector("th") : node;
+    head?.append(make("a", { className: "address", href: `#${encodeURIComponent(node.id)}`, tabIndex: head === node ? 0 : -1, "aria-label": `Link to ${head.textContent.trim()}` }));
+  }
 }
 
 /* ------------------------------------------------------------ leaderboard */
@@ -139,6 +182,7 @@ function leaderboard() {
   benchmark.addEventListener("input", fill);
   metric.addEventListener("input", show);
   fill();
+  return (board) => { benchmark.value = board.dataset.benchmark; fill(); metric.value = board.dataset.metric; show(); };
 }
 
 /* --------------------------------------------------------------- samples */
@@ -148,12 +192,19 @@ const values = (sample) => Object.entries(sample.values ?? {}).map(([name, value
 const outcome = (sample) => (sample.right === undefined ? (values(sample).length ? "scored" : "unscored") : sample.right ? "right" : "wrong");
 const found = (sample) => (sample.retrieved === undefined ? "unknown" : sample.retrieved ? "retrieved" : "not retrieved");
 
-function passageOf([index, score, gold], number, extra = []) {
+/* Where a text has one of some answers. */
+function places(value, answers = []) {
+  const words = answers.filter((answer) => answer.trim().length > 1).map((answer) => answer.replace(/[\\^$.*+?()[\]{}|\/]/g, "\\$&"));
+  if (!words.length) return [];
+  return [...value.matchAll(new RegExp(words.sort((a, b) => b.length - a.length).join("|"), "giu"))].map((found) => [found.index, found.index + found[0].length]);
+}
+
+function passageOf([index, score, gold], number, extra = [], answers = []) {
   const passage = page.passages[index];
   const head = make("p", { className: "soft head" }, `${number} · `, tag(passage.lang), passage.from ? ` translated from ${named(passage.from)}` : "",
     score === null ? "" : ` · score ${score}`, gold ? " · supporting" : "", ...extra);
   return make("div", { className: gold ? "passage gold" : "passage" }, head, passage.title ? text(passage.title, passage.lang, "text title") : null,
-    passage.text ? text(passage.text, passage.lang) : make("p", { className: "soft" }, passage.id));
+    passage.text ? marked(passage.text, gold ? places(passage.text, answers) : [], passage.lang, "a reference answer") : make("p", { className: "soft" }, passage.id));
 }
 
 function roundOf(each, number) {
@@ -179,7 +230,11 @@ function details(sample) {
   part(sample.source && sample.source !== sample.lang ? `Question, about a culture whose language is ${named(sample.source)}` : "Question", text(sample.question, sample.lang));
   if (sample.choices) part("Options", ...sample.choices.map((choice, i) => text(`${String.fromCharCode(65 + i)}. ${choice}`, sample.lang)));
   const read = sample.answer && sample.answer !== sample.reply;
-  part("Reply", sample.reply ? marked(sample.reply, read ? [] : sample.unsupported) : make("p", { className: "soft" }, "empty"));
+  const replyOf = (one, spans) => [one.reply ? marked(one.reply, spans) : null, why(one) ? make("p", { className: "soft" }, why(one)) : null];
+  const beside = same(sample).slice(0, 3);
+  if (!beside.length) part("Reply", ...replyOf(sample, read ? [] : sample.unsupported));
+  else part("Replies", make("div", { className: "two" }, ...[sample, ...beside].map((one) => make("div", {},
+    make("p", { className: "head" }, ...systemOf(one), " ", outcomeTag(one)), ...replyOf(one, one === sample && !read ? sample.unsupported : [])))));
   if (read) part("Answer read from it", marked(sample.answer, sample.unsupported));
   if (sample.claims) part("Its claims", make("p", {}, sample.claims.map(([verdict, passage, lang], i) =>
     `${i + 1} ${verdict.replace("_", " ")}${passage ? ` by passage ${passage}${lang ? ` (${named(lang)})` : ""}` : ""}`).join(" · ")));
@@ -194,19 +249,40 @@ function details(sample) {
       return make("li", {}, `${judge}: ${verdict}`, vote.justification ? text(vote.justification) : null);
     })));
   }
-  if (sample.passages) part(`Passages shown (${sample.passages.length})`, ...sample.passages.map((hit, i) => passageOf(hit, i + 1)));
+  if (sample.passages) part(`Passages shown (${sample.passages.length})`, ...sample.passages.map((hit, i) => passageOf(hit, i + 1, [], sample.references)));
+  if (sample.prompt) body.append(make("details", { className: "data" }, make("summary", {}, "Prompt"), text(sample.prompt)));
   if (sample.trace) {
     const { stopped, rounds, usage } = sample.trace;
     const cost = usage ? ` · ${usage.calls} calls, ${usage.tokens_in} + ${usage.tokens_out} tokens` : "";
     part("Trace", make("p", { className: "soft" }, `ended: ${String(stopped).replaceAll("_", " ")}${cost}`), ...(rounds ?? []).flatMap((each, i) => roundOf(each, i + 1)));
   }
+  body.append(make("p", {}, make("a", { href: `#browser?${new URLSearchParams({ task: sample.task, row: sample.id })}` }, "Link to this sample")));
   return body;
 }
+
+/* Why a row has no reply, or only a part of one, or no score. */
+const FATES = { "empty": "The model's reply is empty.", "refusal": "The provider says that the model refused.", "thinking cut": "The model was still thinking at its limit of tokens.",
+  "cut off": "Cut off at the limit of tokens.", "failed": "No reply came.", "not asked": "The model was not asked." };
+const why = (sample) => [FATES[sample.fate] ?? sample.fate ?? (sample.reply ? "" : "No reply was kept."), ...(sample.failures ?? [])].filter(Boolean).join(" ");
+const several = new Set(Object.values(page.tasks).map((task) => task.system)).size > 1;
+const systemOf = (sample) => [make("span", { className: "swatch", style: `background:${page.tasks[sample.task].colour}` }), page.tasks[sample.task].system];
+
+function outcomeTag(sample) {
+  const state = outcome(sample);
+  return make("span", { className: state === "right" ? "tag good" : state === "wrong" ? "tag bad" : "tag" }, state === "scored" ? values(sample)[0] : state);
+}
+
+/* The replies of other systems to the same question. */
+const questionOf = (sample) => JSON.stringify([page.tasks[sample.task].benchmark, sample.lang, sample.id, sample.question]);
+const asked = new Map();
+for (const sample of page.samples) asked.set(questionOf(sample), [...(asked.get(questionOf(sample)) ?? []), sample]);
+const same = (sample) => asked.get(questionOf(sample)).filter((other) => other !== sample && other.task !== sample.task);
+const agreement = (sample) => (same(sample).length ? (same(sample).some((other) => outcome(other) !== outcome(sample)) ? "differ" : "agree") : "");
 
 const controls = Object.fromEntries([...document.querySelectorAll("#sample-filters [name]")].map((node) => [node.name, node]));
 const KEYS = {
   model: (s) => page.tasks[s.task].model, benchmark: (s) => page.tasks[s.task].benchmark, mode: (s) => page.tasks[s.task].mode,
-  task: (s) => s.task, language: (s) => s.source, outcome, retrieved: found, document: (s) => s.doc_lang,
+  task: (s) => s.task, language: (s) => s.source, outcome, systems: agreement, retrieved: found, document: (s) => s.doc_lang,
 };
 const STEP = 40;
 let most = STEP;
@@ -220,13 +296,11 @@ function drawSamples() {
   const drawn = page.drawn > page.samples.length ? ` (drawn from ${page.drawn.toLocaleString("en")})` : "";
   document.getElementById("count").textContent = `${kept.length} of ${page.samples.length} samples${drawn}`;
   list.replaceChildren(...kept.slice(0, most).map((sample) => {
-    const state = outcome(sample);
-    const tone = state === "right" ? "tag good" : state === "wrong" ? "tag bad" : "tag";
     const question = text(sample.question, sample.lang, "question");
     question.style.margin = 0;
-    const summary = make("summary", {}, make("span", { className: tone }, state === "scored" ? values(sample)[0] : state), tag(sample.source || sample.lang),
-      make("span", { className: "question", dir: question.dir, lang: sample.lang || "" }, sample.question), make("span", { className: "soft" }, sample.task));
-    const item = make("details", {}, summary);
+    const summary = make("summary", {}, outcomeTag(sample), tag(sample.source || sample.lang),
+      make("span", { className: "question", dir: question.dir, lang: sample.lang || "" }, sample.question), make("span", { className: "soft" }, ...(several ? systemOf(sample) : [Object.keys(page.tasks).length > 1 ? sample.task : ""]), sample.fate ? ` · ${sample.fate}` : outcome(sample) === "unscored" ? ` · ${Object.values(sample.unscored ?? {})[0] ?? ""}` : ""));
+    const item = make("details", { "data-row": sample.id }, summary);
     item.addEventListener("toggle", () => { if (item.open && item.children.length === 1) item.append(details(sample)); });
     return item;
   }));
@@ -243,14 +317,17 @@ function drawSamples() {
   return kept.length;
 }
 
-/* Show the samples of a chart's cell, and open the first. */
-function openSamples(filters) {
+/* Show the samples of a chart's cell or of an address, and open the first, or the row that is named. */
+function openSamples(filters, open = true) {
   for (const [name, control] of Object.entries(controls)) control.value = filters[name] ?? "";
-  most = STEP;
-  const count = drawSamples();
+  if (filters.row) controls.words.value = filters.row;
+  most = filters.row ? page.samples.length : STEP;
+  drawSamples();
+  addressed("browser", filters);
   document.getElementById("browser").scrollIntoView();
-  const first = document.querySelector("#samples details");
-  if (count && first) { first.open = true; first.querySelector("summary").focus({ preventScroll: true }); }
+  const items = [...document.querySelectorAll("#samples details")];
+  const first = items.find((item) => item.dataset.row === filters.row) ?? items[0];
+  if (open && first) { first.open = true; first.querySelector("summary").focus({ preventScroll: true }); }
 }
 
 function browser() {
@@ -259,13 +336,16 @@ function browser() {
     const options = [...new Set(page.samples.map(key))].filter(Boolean).sort();
     const label = ["language", "document"].includes(name) ? (code) => (named(code) === code ? code : `${named(code)} (${code})`) : (value) => value;
     controls[name].append(...options.map((option) => make("option", { value: option }, label(option))));
-    controls[name].closest("label").hidden = options.length < 2 && !["task", "language", "outcome", "retrieved"].includes(name);
+    controls[name].closest("label").hidden = options.length < 2;
   }
-  for (const control of Object.values(controls)) control.addEventListener("input", () => { most = STEP; drawSamples(); });
+  const choose = () => { most = STEP; drawSamples(); addressed("browser", Object.fromEntries(Object.entries(controls).map(([name, control]) => [name, control.value]))); };
+  for (const control of Object.values(controls)) control.addEventListener("input", choose);
   drawSamples();
 }
 
 document.querySelectorAll("table.sortable").forEach(sortable);
-leaderboard();
+const chooseBoard = leaderboard();
 browser();
+links();
+window.addEventListener("hashchange", follow);
 drawCharts();

@@ -8,7 +8,7 @@ from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._planner_counts import NO_DECISION
 from mrag_eval.report.page._points import Point
-from mrag_eval.report.page._section import Beside, Chart, Listing, Section, each_task
+from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import bars, share_bars
 from mrag_eval.report.page._spec import (
     Points,
@@ -118,29 +118,27 @@ SECTION = Section(
             folded="The loop, task by task",
             unfolded=8,
         ),
-        Beside(
-            _chart(
-                "planned",
-                "Languages the planner searched",
-                "Bars from top to bottom are the rounds, the first at the top.",
-                _planned,
-            ),
-            _chart(
-                "planner_shown",
-                "Languages of the documents shown",
-                "After the loop, in their own language.",
-                _planner_shown,
-            ),
-            _chart("selection", "What the critic kept", "New documents of each round.", _selection),
-            _chart(
-                "relevance", "How the critic scored", "New documents of each round; means of 1 (poor) to 5.", _relevance
-            ),
-            _chart(
-                "sufficiency",
-                "When there was enough",
-                "What the critic said after each round, and how the others ended.",
-                _sufficiency,
-            ),
+        _chart(
+            "planned",
+            "Languages the planner searched",
+            "Bars from top to bottom are the rounds, the first at the top.",
+            _planned,
+        ),
+        _chart(
+            "planner_shown",
+            "Languages of the documents shown",
+            "After the loop, in their own language.",
+            _planner_shown,
+        ),
+        _chart("selection", "What the critic kept", "New documents of each round.", _selection),
+        _chart(
+            "relevance", "How the critic scored", "New documents of each round; means of 1 (poor) to 5.", _relevance
+        ),
+        _chart(
+            "sufficiency",
+            "When there was enough",
+            "What the critic said after each round, and how the others ended.",
+            _sufficiency,
         ),
     ),
 )

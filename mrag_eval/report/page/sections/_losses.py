@@ -107,7 +107,7 @@ def _links(points: Points) -> Spec:
         **choices(points, {"task": "task"}),
         **intervals(
             points,
-            {"y": field("link", "nominal", "", sort=names, axis={"labelLimit": 220})},
+            {"y": field("link", "nominal", "", sort=names)},
             ("task", "link", "value", "low", "high", "n"),
             "share (%)",
         ),

@@ -55,7 +55,7 @@ def _languages(points: Points) -> Spec:
         points,
         "Mean score by system and language",
         language(points, "language", "", axis={"labelAngle": -30, "orient": "top"}),
-        field("system", "nominal", "", sort=None, axis={"labelLimit": 320}),
+        field("system", "nominal", "", sort=None),
         ("system", "language", "value", "low", "high", "n", *(["mark"] if any(p["mark"] for p in points) else [])),
         _CHOSEN,
     )
@@ -103,7 +103,7 @@ def _tiers(points: Points) -> Spec:
         points,
         "Mean score by system and tier of languages",
         field("tier", "nominal", "", sort=None, axis={"labelAngle": 0, "orient": "top"}),
-        field("system", "nominal", "", sort=None, axis={"labelLimit": 320}),
+        field("system", "nominal", "", sort=None),
         ("system", "tier", "value", "low", "high", "n", "languages", "groups"),
         _CHOSEN,
     )

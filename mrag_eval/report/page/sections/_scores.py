@@ -42,7 +42,7 @@ def _scores(points: Points) -> Spec:
         **intervals(
             points,
             {
-                "y": field("task", "nominal", "", sort=None, axis={"labelLimit": 320}),
+                "y": field("task", "nominal", "", sort=None),
                 "yOffset": field("system"),
                 "color": by_system(points),
             },
