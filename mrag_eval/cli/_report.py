@@ -119,7 +119,8 @@ def _tables(results: list[Path], form: str, layout: str | None, metrics: str | N
     text = of.render(tables, form, width)
     if printed and short:
         folders = " ".join(map(shlex.quote, map(str, results)))
-        text += f"\n\nnext       mrag-eval report {folders} --metrics all    every metric, pair and control"
+        step = f"mrag-eval report {folders} --metrics all    every metric, pair and control"
+        text += f"\n\nnext       {next((one.next for one in found[:1] if ' compare ' in one.next), step)}"
     return of.with_findings(found, text, form, width)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,9 @@ def test_findings_do_not_depend_on_the_order_of_rows_or_on_the_call(tmp_path: Pa
     rows = _rows(dict.fromkeys(LANGUAGES, 0.7) | {"th": 0.35})
     one = write_scored(tmp_path / "a", {"qa": rows})
     two = write_scored(tmp_path / "b", {"qa": rows[::-1]})
-    assert [f.to_dict() for f in findings_of([one])] == [f.to_dict() for f in findings_of([two])]
+    # the next command names the folder
+    first, second = ([{**f.to_dict(), "next": ""} for f in findings_of([run])] for run in (one, two))
+    assert first == second
 
 
 def test_rows_without_samples_are_scored_all_the_same(tmp_path: Path) -> None:
@@ -227,3 +230,29 @@ def test_a_kind_that_shows_everything_passes_its_share_on() -> None:
     assert share_level({"a": never, "b": never}) == {"a": 0.025, "b": 0.025}
     assert share_level({"a": always, "b": never}) == {"a": 0.025, "b": 0.05}
     assert share_level({"a": always}) == {"a": 0.05}
+
+
+def test_every_finding_has_a_command_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In runs of their own folders and of one; a page of text ends with one such line."""
+    monkeypatch.chdir(tmp_path)
+    good, bad = (dict.fromkeys(LANGUAGES, share) for share in (0.7, 0.3))
+    write_scored(Path("again/a"), {"qa": _rows(good)})
+    write_scored(Path("again/b"), {"qa": _rows({**bad, "de": 0.9}, seed=1)}, retrieval={"k": 7})
+    write_scored(Path("two systems/a"), {"qa": _rows(good)})
+    write_scored(Path("two systems/b"), {"qa": _rows(bad, seed=1)}, model="two")
+    seen = set()
+    for folder in map(Path, ("again", "two systems", "again/a")):
+        for one in findings_of([folder]):
+            seen.add((one.kind, one.next.split()[1]))
+            assert one.to_dict()["next"] == one.next
+            command = shlex.split(one.next)[1:]
+            if command[0] == "verify":  # these rows are not whole ones
+                assert all(Path(name).is_dir() for name in command[1:]), one.next
+                continue
+            done = CliRunner().invoke(app, command, obj=Session())
+            assert done.exit_code == 0, (one.next, done.output)
+        text = CliRunner().invoke(app, ["report", str(folder)], obj=Session()).stdout
+        assert [line.split()[2] for line in text.splitlines() if line.startswith("next")] == [
+            "report" if folder.name == "a" else "compare"
+        ]
+    assert {("changed", "compare"), ("good", "compare"), ("good", "report"), ("unsaid", "verify")} <= seen

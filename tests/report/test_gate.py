@@ -19,6 +19,7 @@ from mrag_eval.report import (
     GateResult,
     GateRules,
     compare,
+    comparison_text,
     gate,
     gate_lines,
     gate_markdown,
@@ -483,3 +484,25 @@ def test_a_drop_of_rows_that_may_lack_those_that_gained_cannot_be_told(tmp_path:
     many = runs(tmp_path / "many", [0.9] * 300, [0.9 - loss for loss in losses * 10], "f1")
     (check,) = gate([many[0]], [many[1]], rules(rule)).checks
     assert (check.verdict, check.caution) == ("fail", None)
+
+
+def test_two_runs_of_one_system_open_with_what_changed_between_them(tmp_path: Path) -> None:
+    """Of runs without a name, and of two modes, nothing is said to have changed: the verdict is last."""
+    a, b = runs(tmp_path, [1] * 40, [1, 0] * 20, config={"retrieval": {"k": 9}})
+    c = write_run(tmp_path / "c", {"qa": [row(i, acc=1.0) for i in range(40)]}, config={"retrieval": {"mode": "all"}})
+    given = rules({"metric": "acc", "max_drop": 0.05}, differs=["retrieval"])
+    assert compare([a], [b], differs=["retrieval"]).cause is gate([a], [b], given).cause is None
+    for path in tmp_path.rglob("results_*.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "model_name": "mine"}), "utf-8")
+    assert compare([a], [c], differs=["retrieval"]).cause is gate([a], [c], given).cause is None
+    changed = "; what differs: retrieval.k (5 → 9)."
+    found = compare([a], [b], differs=["retrieval"])
+    opening = comparison_text(found).splitlines()[0]
+    assert opening.startswith("b is worse than a: 50.0 against 100.0 by acc, -50.0 ")
+    assert opening.endswith(f"40 paired rows{changed}")
+    assert json.loads(comparison_text(found, "json"))["cause"] == changed[2:-1]
+    result = gate([a], [b], given)
+    assert gate_lines(result)[0].startswith("FAIL: ")
+    assert gate_lines(result)[0].endswith(changed)
+    assert changed in gate_markdown(result).splitlines()[2]
+    assert compare([a], [a]).cause == "nothing that is recorded differs"

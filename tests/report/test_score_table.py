@@ -224,3 +224,28 @@ def test_a_metric_that_was_asked_for_and_is_left_out_is_named(tmp_path: Path) ->
     scores = {"metrics": {"match": _SCORE}}
     text = _report(_run(tmp_path, scores, metrics=asked, retrieval={"mode": "given"}))
     assert "- hit@2, mrr@2, rerank_hit@2: not measured, as mode given searches no corpus (qa)" in text
+
+
+def test_every_table_of_a_judged_metric_names_who_decides_it(tmp_path: Path) -> None:
+    """Also where two systems were judged by others, and in the captions of LaTeX, whose tables stand alone."""
+    cell = {"value": 0.5, "low": 0.2, "high": 0.8, "n": 9}
+    pairs = {"by": {"pair": {f"{one}->{two}": cell for one in ("de", "en") for two in ("de", "en")}}}
+    for system, judge in (("a", "judge-one"), ("b", "judge-two")):
+        scores = {
+            "rows": 9,
+            "metrics": {"judge_correct": {**cell, **pairs}},
+            "judge": {"judges": {judge: {"model": judge, "correct": cell}}},
+        }
+        rows = [row(i) for i in range(9)]
+        write_run(tmp_path / system, {"qa": rows}, config={"scores": scores})
+        (path,) = (tmp_path / system).rglob("results_*.json")
+        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "model_name": system}), "utf-8")
+    text = _report(tmp_path)
+    for judge in ("judge-one", "judge-two"):
+        assert text.count(f"judge_correct: decided by {judge}") == 2
+    captions = [line for line in _report(tmp_path, "--format", "latex").splitlines() if line.startswith("\\caption")]
+    assert [len({f"judge-{n}" for n in ("one", "two") if f"decided by judge-{n}" in one}) for one in captions] == [
+        2,
+        1,
+        1,
+    ]

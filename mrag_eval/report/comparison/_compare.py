@@ -17,6 +17,7 @@ from mrag_eval.report.comparison._gate_rules import beyond
 from mrag_eval.report.comparison._paired_rows import (
     PairedRows,
     cell_of,
+    changed,
     check_differs,
     is_plain_mean,
     other_versions,
@@ -79,7 +80,7 @@ class Comparison:
 
     ``margin`` is the size of difference that counts as none, if one was asked for. ``runs`` names the two. ``left_out``
     counts the pairs of languages of too few rows to show any difference. ``groups`` maps a group to
-    the tasks whose rows are compared together.
+    the tasks whose rows are compared together. ``cause`` is what differs, if both are runs of one system.
     """
 
     differences: tuple[Difference, ...]
@@ -89,6 +90,7 @@ class Comparison:
     runs: tuple[str, str] = ("first run", "second run")
     left_out: int = 0
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    cause: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
@@ -186,7 +188,8 @@ def compare(
         raise DataError("the runs share no metric", "score both runs by the same metrics: --metadata metrics=...")
     differing = {task: keys for task, keys in unlike.items() if keys}
     names = _names([a[task] for task in both], [b[other] for other in both.values()], first, second)
-    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out, groups)
+    cause = changed((a[task], b[other]) for task, other in both.items())
+    return Comparison(tuple(found), (*notes, *lacking), differing, equivalent, names, left_out, groups, cause)
 
 
 def _asked(rows: PairedRows, metric: str, *, tested: bool) -> Iterator[Contrast]:

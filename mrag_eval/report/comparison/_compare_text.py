@@ -59,7 +59,10 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
         "detectable: the smallest difference that these pairs show with 80% power"
         + ("" if comparison.margin is None else f" · equivalent: 90% interval within ± {comparison.margin:g}")
     )
-    return "\n\n".join([*parts, comparison_verdict(comparison)])
+    verdict = comparison_verdict(comparison)
+    if comparison.cause is None:
+        return "\n\n".join([*parts, verdict])
+    return "\n\n".join([f"{verdict[:-1]}; {comparison.cause}.", *parts])
 
 
 def comparison_verdict(comparison: Comparison) -> str:

@@ -27,6 +27,7 @@ from mrag_eval.report.comparison._gate_verdicts import (
 )
 from mrag_eval.report.comparison._paired_rows import (
     PairedRows,
+    changed,
     check_differs,
     is_of,
     is_plain_mean,
@@ -95,6 +96,7 @@ def gate(
         runs,
         _without_rule(looked_at, sides["baseline"], after),
         len(made) - len(checks),
+        changed((sides["baseline"][task], after[task]) for task in sides["baseline"] if task in after),
     )
 
 

@@ -277,7 +277,8 @@ class GateResult:
 
     ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side, and the
     versions in which they differ. ``without_rule``: task -> metrics of both runs that no rule looks at. ``left_out``
-    counts the pairs of languages of too few rows to fail.
+    counts the pairs of languages of too few rows to fail. ``cause`` is what differs from the baseline, if both are runs
+    of one system.
     """
 
     checks: tuple[Check, ...]
@@ -287,6 +288,7 @@ class GateResult:
     runs: Mapping[str, str] = field(default_factory=dict)
     without_rule: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: int = 0
+    cause: str | None = None
 
     @property
     def exit_code(self) -> int:

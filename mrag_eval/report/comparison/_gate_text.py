@@ -51,7 +51,15 @@ def gate_lines(result: GateResult, *, verbose: bool = False) -> list[str]:
 
 
 def gate_sentence(result: GateResult) -> str:
-    """Return what the gate found as one sentence: of what fails, the question language that got worst first."""
+    """Return what the gate found as one sentence: of what fails, the question language that got worst first.
+
+    Of two runs of one system it ends with what differs between them.
+    """
+    said = _found(result)
+    return said if result.cause is None else f"{said[:-1]}; {result.cause}."
+
+
+def _found(result: GateResult) -> str:
     failed = [check for check in result.checks if check.verdict == "fail"]
     undecided = [check for check in result.checks if check.verdict == "cannot tell"]
     if failed:

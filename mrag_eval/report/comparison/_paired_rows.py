@@ -20,8 +20,9 @@ from mrag_eval.config import (
 )
 from mrag_eval.platform import ConfigError, DataError, close_match
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.files._runs import SampleSet
+from mrag_eval.report.files._runs import RunOf, SampleSet
 from mrag_eval.report.files._scored_rows import ScoredRow
+from mrag_eval.report.findings._systems import cause
 from mrag_eval.scoring import TASK_MEASURES, scale_of
 
 if TYPE_CHECKING:
@@ -243,6 +244,16 @@ def other_versions(pairs: Iterable[tuple[SampleSet, SampleSet]]) -> str | None:
     found = [differences(a.measurement, b.measurement, ["environment"], [UNKNOWN]) for a, b in pairs]
     said = {f"{one.key.partition('.')[2]} {one.values}": None for part in found for one in part}
     return ", ".join(said) or None
+
+
+def changed(pairs: Iterable[tuple[SampleSet, SampleSet]]) -> str | None:
+    """Return what differs between a system's two runs of the same tasks; None for two systems, or two modes of one."""
+    both = [*pairs]
+    if any(a.task != b.task or a.run.model != b.run.model or a.run == RunOf() for a, b in both):
+        return None
+    records = [(a.measurement, b.measurement) for a, b in both]
+    asked = {one.key for first, second in records for one in differences(first, second, ["setting"])}
+    return None if "retrieval.mode" in asked else cause(records)
 
 
 def check_differs(differs: Sequence[str], records: Sequence[Measurement | None]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.config import SOURCES
@@ -47,7 +49,23 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
     levels = share_level({kind: asked[kind] for kind, of in kinds.items() if of.tests})
     found = [one for kind, of in kinds.items() for one in of.say(levels.get(kind, 0.0))]
     found += _lost([leaf for one in ranked(shown) for leaf in one.system.leaves])
-    return [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
+    said = [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
+    return [replace(one, next=_next(one, runs)) for one in said]
+
+
+def _next(finding: Finding, runs: Runs) -> str:
+    """Return the command that shows more of a finding: of two runs their comparison, the older or second one first."""
+    labels = finding.rows.get("tasks", ())
+    files = {leaf.label: (str(leaf.samples), file) for leaf, file in runs}
+    folders = [*dict.fromkeys(str(files[label][1].path.parent) for label in labels)]
+    # two runs of one folder
+    two = folders if len(folders) == 2 else [*dict.fromkeys(files[label][0] for label in labels)]
+    if finding.kind in ("changed", "good") and len(two) == 2 and "None" not in two:
+        meant = " --differs all" if finding.words.get("differ", "").startswith("what differs") else ""
+        return f"mrag-eval compare {' '.join(map(shlex.quote, reversed(two)))} --rows{meant}"
+    every = " ".join(map(shlex.quote, folders or dict.fromkeys(str(file.path.parent) for _, file in runs)))
+    more = {"good": "report {} -o report.html", "unsaid": "verify {}"}.get(finding.kind, "report {} --metrics all")
+    return f"mrag-eval {more.format(every)}"
 
 
 def findings_of(paths: Sequence[Path]) -> list[Finding]:

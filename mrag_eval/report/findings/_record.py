@@ -63,7 +63,7 @@ class Finding:
     """One thing that runs show: the figures and words of its sentence, and the ``subjects`` that it is about.
 
     ``kind`` is the question that it answers, ``template`` its sentence (:func:`sentences`), ``test`` the test behind it
-    (empty if it only describes), and ``rows`` what its rows have in common.
+    (empty if it only describes), ``rows`` what its rows have in common, and ``next`` the command that shows more of it.
     """
 
     kind: str
@@ -73,6 +73,7 @@ class Finding:
     subjects: Sequence[str] = ()
     test: str = ""
     rows: Mapping[str, Any] = field(default_factory=dict)
+    next: str = ""
 
     @property
     def sentence(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from mrag_eval.config import differences, mode_named, shown
+from mrag_eval.config import UNKNOWN, Measurement, differences, mode_named, shown
 from mrag_eval.metrics import Estimate
 from mrag_eval.platform import number_of
 from mrag_eval.report.files._leaves import PageRow
@@ -252,22 +252,27 @@ class RunAgain:
         now, then = contest.among
         numbers = contest.numbers(p, level, self.tests)
         tasks = {leaf.task: leaf.result.measurement for leaf in then.system.leaves}
-        differ = [
-            f"{one.key} ({shown(one.first)} → {shown(one.second)})"
-            for leaf in now.system.leaves
-            if leaf.task in tasks
-            for one in differences(tasks[leaf.task], leaf.result.measurement, allowed=("ran",))
-        ]
+        both = ((tasks[leaf.task], leaf.result.measurement) for leaf in now.system.leaves if leaf.task in tasks)
         words = {
             "system": now.system.run,
             "metric": now.metric,
             "side": "better" if numbers["gap"].value * now.sign > 0 else "worse",
             "corrected": f", corrected for {self.tests} comparisons" if self.tests > 1 else "",
-            "differ": f"what differs: {few(differ)}" if differ else "nothing that is recorded differs",
+            "differ": cause(both),
         }
         rows = {"tasks": [leaf.label for leaf in (*now.system.leaves, *then.system.leaves)]}
         template = "changed" if p <= level else "unchanged" if contest.differences.any() else "same"
         return [Finding("changed", template, words, numbers, (now.system.run,), "sign flips, Holm", rows)]
+
+
+def cause(records: Iterable[tuple[Measurement | None, Measurement | None]]) -> str:
+    """Return what differs between the records of two runs of a system, task by task."""
+    found = [
+        f"{one.key} ({shown(one.first)} → {shown(one.second)})"
+        for first, second in records
+        for one in differences(first, second, allowed=("ran", UNKNOWN))
+    ]
+    return f"what differs: {few(found)}" if found else "nothing that is recorded differs"
 
 
 def few(names: Sequence[str]) -> str:

@@ -141,6 +141,8 @@ def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
         cells = valued[kind]
         across = "the contexts" if kind == CONTEXT_PAIR else "the relevant document"
         label = f" · {leaf.label}" if len(leaves) > 1 else ""
+        judges = ", ".join(leaf.result.scores.judges(metric))
+        notes = (f"{metric}: decided by {judges}",) if judges else ()
         asked, others = ([*dict.fromkeys(pair.split("->")[i] for pair in cells)] for i in (0, 1))
         if 2 * len(cells) < len(asked) * len(others):
             # most languages meet few others
@@ -150,9 +152,8 @@ def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
             ]
             title = f"{metric} by pair of languages{label}"
             heads = ("n", f"{metric}{scale_of(metric).note}")
-            yield Table(
-                "pairs", title, ("question", across.removeprefix("the ")), heads, tuple(rows), 1, intervals=True
-            )
+            stub = ("question", across.removeprefix("the "))
+            yield Table("pairs", title, stub, heads, tuple(rows), 1, notes, intervals=True)
             continue
         rows = []
         for code in asked:
@@ -160,7 +161,7 @@ def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
             shown = (Cell(None, "") if one is None else percent_cell(one, leaf.task, metric) for one in own)
             rows.append(Row((code,), "", tuple(shown)))
         title = f"{metric}{scale_of(metric).note} by language of the question (down) and of {across} (across){label}"
-        yield Table("pairs", title, ("question",), tuple(others), tuple(rows), 1, intervals=True)
+        yield Table("pairs", title, ("question",), tuple(others), tuple(rows), 1, notes, intervals=True)
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:
@@ -193,8 +194,6 @@ def _remarks(leaves: Leaves, scores: Sequence[Score], metrics: Sequence[str]) ->
     if any(scale_of(metric).note for metric in metrics):
         yield "in percent unless another unit is named"
     yield from direction_lines(metrics)
-    judged = {one.metric: one.judges for one in scores if one.judges}
-    yield from (f"{metric}: decided by {judges}" for metric, judges in judged.items())
     shown = {leaf.label: leaf for leaf, _ in leaves}
     yield from _together((note, shown[score.task]) for score in scores for note in _notes(score))
     yield from _together((note, leaf) for leaf in shown.values() for note in _said(leaf, metrics))
@@ -252,7 +251,9 @@ def _together(found: Iterable[tuple[str, Leaf]]) -> Iterator[str]:
 
 
 def _notes(score: Score) -> Iterator[str]:
-    """Yield what the unscored rows of a score could change, and what grouped rows are worth."""
+    """Yield who decides a score, what its unscored rows could change, and what grouped rows are worth."""
+    if score.judges:
+        yield f"{score.metric}: decided by {score.judges}"
     if score.worst_case is not None and score.value is not None:
         yield (
             f"{score.metric}: {score.unscored}; with all of them wrong {points(score.worst_case)}, "
