@@ -256,7 +256,7 @@ def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span]
     mentions, clause = sentence.mentions, sentence.clause
     tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
     starts = [mention.start for mention in mentions]
-    behind, used = [False] * len(mentions), set()
+    behind, used = [clause(mention.start) in tried for mention in mentions], set()
     for start, end in rejects:
         at = bisect_left(starts, end)
         if at < len(starts) and starts[at] - end <= _BEFORE and clause(start) == clause(starts[at]):
@@ -273,5 +273,5 @@ def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span]
     for at in range(len(mentions) - 2, -1, -1):
         behind[at] |= mentions[at + 1].joined and behind[at + 1]
     for mention, denied in zip(mentions, behind, strict=True):
-        mention.out |= denied or clause(mention.start) in tried
+        mention.out |= denied
     sentence.denied = frozenset(clause(start) for start, _ in (*wrong, *rejects) if start not in used)

@@ -120,6 +120,29 @@ def test_yes_no_and_neither_are_read_alike_in_every_language(code: str) -> None:
         assert [word for word in words if read_yes_no(f"{word.rstrip('~')}.", code) is not says] == [], says
 
 
+@pytest.mark.parametrize(
+    ("code", "reply"),
+    [("ta", "A, B இரண்டும் சரியாக இருக்கலாம்."), ("en", "A, B could be right."), ("ro", "Oscilez între A și B.")],
+)
+def test_two_options_that_are_weighed_together_choose_none(code: str, reply: str) -> None:
+    assert extract_choice(reply, 4, OPTIONS, code) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "reply"),
+    [
+        ("en", "Option A describes the north, which"),
+        ("de", "Option A beschreibt den Norden, der"),
+        ("ru", "Вариант A описывает север, который"),
+        ("zh", "选项A描述的是北方，那里"),
+        ("ko", "선택지 A는 북쪽을 설명하는데"),
+        ("sw", "Chaguo A linaeleza kaskazini, ambayo"),
+    ],
+)
+def test_a_reply_that_was_cut_off_while_it_describes_an_option_chooses_none(code: str, reply: str) -> None:
+    assert extract_choice(reply, 4, OPTIONS, code, cut_off=True) is None
+
+
 WITHOUT = ["eu", "sk", "ml", "ig", "is", "sl", "km"]
 
 
