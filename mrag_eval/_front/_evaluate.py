@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._arguments import Block, blocks_of, folder_for, known_names, manager_over, named_blocks
 from mrag_eval._front._results import Results
-from mrag_eval.platform import ConfigError
+from mrag_eval.platform import ConfigError, quiet_notebook
 
 if TYPE_CHECKING:
     from mrag_eval.harness import LM
@@ -104,7 +104,7 @@ def evaluate(
     folder = folder_for(output)
     before = set(folder.rglob("results_*.json"))
     try:
-        with evaluating(asked_as, arguments):
+        with evaluating(asked_as, arguments), quiet_notebook():
             asked["use_cache"] = None if use_cache is None else own_replies(str(use_cache))
             harness.evaluate(asked, manager, str(folder))
     except NotImplementedError as error:

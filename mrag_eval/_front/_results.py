@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval import report
-from mrag_eval.core import score_text
+from mrag_eval.core import Displayed, pipe_table, score_text
 from mrag_eval.report import ResultFile, load_results, read_results, read_samples
 from mrag_eval.scoring import scale_of
 
@@ -21,10 +20,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Results:
+class Results(Displayed):
     """The scores and samples of one run, read from the result file at ``path``; a notebook shows a table."""
 
     path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @cached_property
     def frame(self) -> DataFrame:
@@ -69,23 +71,14 @@ class Results:
         return Path(path)
 
     def plot(self, chart: str = "scores", **chosen: str) -> Plot:
-        """Return a chart of the report, which a notebook draws and ``save`` writes to a file.
+        """Return a chart of the report on this run, as :func:`mrag_eval.plot` does."""
+        return report.plot(self, chart, **chosen)
 
-        Args:
-            chart: its name: ``scores``, ``languages``, ``pairs``, ``stages`` or another of the report's.
-            chosen: what to draw where the page has a list to choose from, such as ``metric="hit@5"``.
-
-        Raises:
-            ConfigError: nothing has that name; the error lists what there is.
-        """
-        return report.plot([self.path], chart, chosen)
-
-    def __repr__(self) -> str:
-        return "\n".join([*(one.sentence for one in self.findings), self.table.to_string(), str(self.path)])
-
-    def _repr_html_(self) -> str:
-        said = "".join(f"<li>{escape(one.sentence)}</li>" for one in self.findings)
-        return f"<ul>{said}</ul>{self.table.to_html(escape=True, border=0)}"
+    @property
+    def text(self) -> str:
+        """Return the findings, the table and the path."""
+        table = pipe_table(["", *self.table.columns], [[task, *row] for task, *row in self.table.itertuples()])
+        return "\n".join([*(f"- {one.sentence}" for one in self.findings), "", table, "", str(self.path)])
 
 
 def _shown(score: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval._front._strategy_merges import MergeGain, merges_sentence, merges_text
 from mrag_eval.config import SHOWN
-from mrag_eval.core import decimal, interval_text, p_text, pipe_table, points, score_text
+from mrag_eval.core import Displayed, decimal, interval_text, p_text, pipe_table, points, score_text
 from mrag_eval.platform import number_of
 from mrag_eval.scoring import scale_of
 
@@ -81,7 +81,7 @@ def _prices(measured: Sequence[Measured]) -> list[tuple[float, float, int]]:
 
 
 @dataclass(frozen=True, repr=False)
-class Strategies:
+class Strategies(Displayed):
     """The outcome of :func:`mrag_eval.strategies`; it shows itself as a table and sentences.
 
     Attributes:
@@ -263,7 +263,9 @@ class Strategies:
             "usd": one.money,
         }
 
-    def __repr__(self) -> str:
+    @property
+    def text(self) -> str:
+        """Return notes, the table, what merges gain, what did not run, and the sentences."""
         names: dict[str, list[str]] = {}
         for name, why in self.refused.items():
             names.setdefault(why, []).append(name)

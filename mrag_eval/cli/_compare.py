@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
+from mrag_eval import report
 from mrag_eval.cli._options import NewFile, command, pairs_of, refuse_with, warned_of_unsupported
-from mrag_eval.platform import Count, number_of, to_json, write_whole
-
-if TYPE_CHECKING:
-    from mrag_eval.report import Changes, GateResult
+from mrag_eval.platform import Count, number_of, tasks_folder, to_json, write_whole
 
 
 @command(
@@ -65,44 +62,26 @@ def compare(
         if (answers or languages) and form not in ("md", "json"):
             raise typer.BadParameter("must be md or json with --answers and --languages", param_hint="--format")
         if answers:
-            _print_answers(runs, most, form)
+            changed = report.flips(runs)
+            as_json = json.dumps([e.as_dict() for e in changed], indent=2)
+            typer.echo(as_json if form == "json" else report.shown_flips(changed, most))
         elif languages:
-            _print_languages(runs, by, form)
+            if by not in get_args(report.By):
+                raise typer.BadParameter("must be question, group or row", param_hint="--by")
+            same = report.consistency(runs, by=cast(report.By, by))
+            as_json = json.dumps([to_json(e) for e in same], indent=2)
+            typer.echo(as_json if form == "json" else report.shown_consistency(same))
+        elif len(runs) != 2:
+            raise typer.BadParameter(
+                "name two runs, or add --answers or --languages, which take any number", param_hint="RUN"
+            )
         else:
-            _print_comparison(runs, pair, form, rows, html, settings)
-
-
-def _print_comparison(
-    runs: list[Path], pair: list[str] | None, form: str, rows: bool, html: Path | None, settings: Mapping[str, Any]
-) -> None:
-    from mrag_eval.report import compare as compare_runs
-    from mrag_eval.report import comparison_changes, comparison_text, write_changes
-
-    if len(runs) != 2:
-        raise typer.BadParameter(
-            "name two runs, or add --answers or --languages, which take any number", param_hint="RUN"
-        )
-    pairs = pairs_of(pair, "A_TASK=B_TASK", "--pair")
-    found = compare_runs(runs[:1], runs[1:], pairs=pairs, **settings)
-    typer.echo(comparison_text(found, form, flips=rows))
-    if html is not None:
-        write_changes(comparison_changes(found, runs[:1], runs[1:], pairs), html, "Rows that changed")
-
-
-def _print_answers(runs: list[Path], most: int, form: str) -> None:
-    from mrag_eval.report import flips, shown_flips
-
-    found = flips(runs)
-    typer.echo(json.dumps([e.as_dict() for e in found], indent=2) if form == "json" else shown_flips(found, most))
-
-
-def _print_languages(runs: list[Path], by: str, form: str) -> None:
-    from mrag_eval.report import By, consistency, shown_consistency
-
-    if by not in get_args(By):
-        raise typer.BadParameter("must be question, group or row", param_hint="--by")
-    found = consistency(runs, by=cast(By, by))
-    typer.echo(json.dumps([to_json(e) for e in found], indent=2) if form == "json" else shown_consistency(found))
+            pairs = pairs_of(pair, "A_TASK=B_TASK", "--pair")
+            found = report.compare(*runs, pairs=pairs, **settings)
+            typer.echo(report.comparison_text(found, form, flips=rows))
+            if html is not None:
+                changes = report.comparison_changes(found, runs[:1], runs[1:], pairs)
+                report.write_changes(changes, html, "Rows that changed")
 
 
 @command(
@@ -153,14 +132,18 @@ def gate(
         refuse_with(context, "--save", "init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--save writes the scores of runs: name at least one", param_hint="RUN")
-        _save(runs, save, model, answers)
+        tasks = report.write_baseline(runs, save, model, answers=answers)
+        typer.echo(f"{save}: {number_of(tasks, 'task')}, {save.stat().st_size / 1e3:,.0f} kB")
         return
     refuse_with(context, "a check or --init; it belongs to --save", "answers")
     if init is not None:
         refuse_with(context, "--init", *of_a_check)
         if not runs:
             raise typer.BadParameter("--init writes rules for the tasks of runs: name at least one", param_hint="RUN")
-        _init(runs, init, model)
+        if init.exists():
+            raise typer.BadParameter(f"{init} exists already; choose another name", param_hint="--init")
+        write_whole(init, report.starter_rules(runs, model))
+        typer.echo(f"{init}: edit it, then: mrag-eval gate --baseline FILE --candidate RUN --rules {init}")
         return
     if runs:
         raise typer.BadParameter("only --save and --init take runs; a check takes --candidate", param_hint="RUN")
@@ -171,53 +154,20 @@ def gate(
         raise typer.BadParameter(
             f"is missing: a check needs --baseline, --candidate and --rules{hint}", param_hint=missing
         )
-    from mrag_eval.report import check_page_url
-
-    check_page_url(files["page_url"])
+    report.check_page_url(files["page_url"])
     looked_at = bool(files["markdown"] or files["html"] or os.environ.get("GITHUB_STEP_SUMMARY"))
-    found = _checked(baseline, candidate, rules, pinned, model, baseline_model, looked_at)
-    raise typer.Exit(_written(*found, **files))
-
-
-def _save(runs: list[Path], output: Path, model: str | None, answers: bool) -> None:
-    from mrag_eval.report import write_baseline
-
-    tasks = write_baseline(runs, output, model, answers=answers)
-    typer.echo(f"{output}: {number_of(tasks, 'task')}, {output.stat().st_size / 1e3:,.0f} kB")
-
-
-def _init(runs: list[Path], output: Path, model: str | None) -> None:
-    from mrag_eval.report import starter_rules
-
-    if output.exists():
-        raise typer.BadParameter(f"{output} exists already; choose another name", param_hint="--init")
-    write_whole(output, starter_rules(runs, model))
-    typer.echo(f"{output}: edit it, then: mrag-eval gate --baseline FILE --candidate RUN --rules {output}")
-
-
-def _checked(
-    baseline: Path,
-    candidate: Path,
-    rules: Path,
-    pinned: Path | None,
-    model: str | None,
-    baseline_model: str | None,
-    looked_at: bool,
-) -> tuple[GateResult, Changes | None]:
-    """Return the result of the gate, and the rows that changed if they are ``looked_at``."""
-    from mrag_eval.report import gate, gate_changes, read_rules
-
     older = [] if pinned is None else [pinned]
     models = {"model": model, "baseline_model": baseline_model}
     with warned_of_unsupported([baseline, *older, candidate]):
-        given = read_rules(rules)
-        result = gate([baseline], [candidate], given, pinned=older, **models)
-        return result, gate_changes(result, [baseline], [candidate], given, **models) if looked_at else None
+        given = report.read_rules(rules)
+        result = report.gate(baseline, candidate, given, pinned=older, **models)
+        changes = report.gate_changes(result, [baseline], [candidate], given, **models) if looked_at else None
+    raise typer.Exit(_written(result, changes, **files))
 
 
 def _written(
-    result: GateResult,
-    changes: Changes | None,
+    result: report.GateResult,
+    changes: report.Changes | None,
     *,
     junit: NewFile | None = None,
     markdown: NewFile | None = None,
@@ -236,25 +186,22 @@ def _written(
         verbose: Also list the languages, pairs and other cells that pass.
         as_json (--json): Print the result as JSON.
     """
-    from mrag_eval.report import gate_lines, gate_markdown, github_annotations, write_changes
-    from mrag_eval.report import junit as junit_xml
-
     if junit is not None:
-        write_whole(junit, f"{junit_xml(result)}\n")
+        write_whole(junit, f"{report.junit(result)}\n")
     if markdown is not None:
-        write_whole(markdown, gate_markdown(result, changes, page_url))
+        write_whole(markdown, report.gate_markdown(result, changes, page_url))
     if html is not None and changes is not None:
-        write_changes(changes, html, "Gate: rows that changed")
+        report.write_changes(changes, html, "Gate: rows that changed")
     if as_json:
         typer.echo(json.dumps(result.as_dict(), ensure_ascii=False, indent=2))
     else:
-        typer.echo("\n".join(gate_lines(result, verbose=verbose)))
+        typer.echo("\n".join(report.gate_lines(result, verbose=verbose)))
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         with Path(step_summary).open("a", encoding="utf-8") as out:
-            out.write(gate_markdown(result, changes, page_url))
+            out.write(report.gate_markdown(result, changes, page_url))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        typer.echo("\n".join(github_annotations(result)), err=as_json)
+        typer.echo("\n".join(report.github_annotations(result)), err=as_json)
     return result.exit_code
 
 
@@ -283,10 +230,7 @@ def verify(
         data (PATH): A copy of a benchmark's files, or a folder with copies under their names, to compare rows with.
         as_json (--json): Print the findings as JSON.
     """
-    from mrag_eval.platform import tasks_folder
-    from mrag_eval.report import verify as verified
-
-    found = verified(runs, tasks_folder(), data or ())
+    found = report.verify(runs, tasks_folder(), data or ())
     if as_json:
         typer.echo(json.dumps([file.as_dict() for file in found], indent=2, ensure_ascii=False))
     else:

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         not_finite,
         plain_name,
     )
-    from mrag_eval.core._table_text import columns, pipe_table
+    from mrag_eval.core._table_text import Displayed, as_html, columns, pipe_table
     from mrag_eval.core._thinking import MARKS, Marks, split_thinking
     from mrag_eval.core._traces import CRITERIA, AgentUsage, CriticScores, Trace, TracedHit, TracedQuestion, TracedRound
     from mrag_eval.core._verdicts import (

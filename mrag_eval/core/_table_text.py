@@ -1,8 +1,48 @@
-"""Tables as plain text: Markdown, and columns without borders."""
+"""Tables as plain text: Markdown, and columns without borders; and printed text as a notebook shows it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+
+class Displayed:
+    """A result that shows itself alike on a terminal and in a notebook: as its ``text``, there in HTML."""
+
+    @property
+    def text(self) -> str:
+        """Return what the command prints."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return as_html(self.text)
+
+
+def as_html(text: str) -> str:
+    """Return headings, tables of :func:`pipe_table`, lists and lines as HTML."""
+    parts = []
+    for kind, block in groupby(text.split("\n"), lambda line: "".join(re.findall(r"^(?:\||- |#+ )", line))):
+        lines = [escape(line.removeprefix(kind)) for line in block]
+        if kind == "|":
+            head, marks, *body = ([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[:-1]] for line in lines)
+            sides = ["right" if mark.endswith(":") else "left" for mark in marks]
+            for tag, row in [("th", head), *(("td", row) for row in body)]:
+                cells = [f'<{tag} style="text-align:{side}">{cell}' for cell, side in zip(row, sides, strict=True)]
+                parts.append(f"{'<table>' * (tag == 'th')}<tr>{''.join(cells)}</tr>".replace("\\|", "|"))
+            parts.append("</table>")
+        elif kind == "- ":
+            parts.append(f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>")
+        elif kind:
+            parts += [f"<h4>{line}</h4>" for line in lines]
+        else:
+            said = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
+            parts += [f"<p>{part}</p>".replace("\n", "<br>") for part in said if part]
+    return "".join(parts)
 
 
 def pipe_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "") -> str:
@@ -45,5 +85,5 @@ def _lines(rows: Sequence[Sequence[str]], align: str, pipes: bool) -> list[str]:
     for row in body:
         table.add_row(*row)
     screen = StringIO()
-    Console(file=screen, width=1_000_000, color_system=None, legacy_windows=False).print(table)
+    Console(file=screen, width=1_000_000, color_system=None, legacy_windows=False, force_jupyter=False).print(table)
     return screen.getvalue().split("\n")[:-1]

@@ -123,10 +123,12 @@ if TYPE_CHECKING:
     from mrag_eval.platform._limited import limited
     from mrag_eval.platform._locking import build_lock
     from mrag_eval.platform._paths import (
+        Places,
         cache_dir,
         config_path,
         name_of_model,
         names_of_models,
+        paths_of,
         staying_here,
         task_and_date,
         tasks_folder,
@@ -165,7 +167,7 @@ if TYPE_CHECKING:
         repeatable,
     )
     from mrag_eval.platform._visible import UNSHOWN, one_line, visible, with_names_of_one_line
-    from mrag_eval.platform._waits import Wait, waits_are_shown
+    from mrag_eval.platform._waits import Wait, quiet_notebook, waits_are_shown
     from mrag_eval.platform._weights import OTHER_FILES, check_weights
     from mrag_eval.platform._wording import number_of
     from mrag_eval.platform._yaml import read_yaml

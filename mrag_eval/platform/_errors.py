@@ -32,6 +32,10 @@ class MragError(Exception):
         self.next_step = None if next_step is None else visible(hide(next_step))
         super().__init__(self.message if next_step is None else f"{self.message}\n    {self.next_step}")
 
+    def _render_traceback_(self) -> list[str]:
+        # a notebook shows these lines in place of the calls that led here
+        return [f"{type(self).__name__}: {self}"]
+
     def __reduce__(self) -> tuple[type[MragError], tuple[str, str | None]]:
         # errors are pickled between worker processes, which by default loses the next step
         return type(self), (self.message, self.next_step)

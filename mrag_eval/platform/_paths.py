@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from mrag_eval.platform._errors import ConfigError
 
+Places = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 # The words before the task in the name of a sample file; after both kinds of judging it has both of the first.
 _PREFIXES = re.compile(r"^(contexts_|judged_|people_)*(samples_)?")
 
@@ -44,6 +45,12 @@ def user_path(text: str, key: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError:
         raise ConfigError(f"{key}: {text}: there is no such user", "write the whole path, without ~") from None
+
+
+def paths_of(places: Places) -> list[Path]:
+    """Return one path or several as a list; an object with a path of its own, such as results, counts as that path."""
+    listed = [places] if isinstance(places, str | os.PathLike) else places
+    return [user_path(os.fspath(place), "path") for place in listed]
 
 
 def name_of_model(model: str) -> str:

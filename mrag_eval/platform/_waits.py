@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from io import TextIOBase
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -29,7 +31,7 @@ def waits_are_shown() -> bool:
     """
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or "0"
     quiet = logging.getLogger("lm_eval").level > logging.INFO
-    return rank == "0" and not quiet and (_on_terminal() or type(sys.stderr).__module__.startswith("ipykernel"))
+    return rank == "0" and not quiet and (_on_terminal() or _in_notebook())
 
 
 def stop_drawing() -> None:
@@ -39,6 +41,42 @@ def stop_drawing() -> None:
 
 def _on_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _in_notebook() -> bool:
+    return type(sys.stderr).__module__.startswith("ipykernel")
+
+
+class _Output(TextIOBase):
+    """A stream of bars to a notebook: an output of its own, which is empty in the end, as standard error never is."""
+
+    _place: Any = None
+
+    def write(self, text: str) -> int:
+        from IPython.display import display
+
+        # a bar below another moves there and back by writes of their own
+        if text.startswith("\r") and (text.strip() or self._place):
+            self._place = self._place or display({"text/plain": ""}, raw=True, display_id=True)
+            self._place.update({"text/plain": text.strip()}, raw=True)
+        return len(text)
+
+
+@contextmanager
+def quiet_notebook() -> Iterator[None]:
+    """In a notebook, draw the bars of other packages in the block as waits are drawn: if they last, until they end."""
+    from tqdm.std import tqdm
+
+    def drawn(bar: Any, *args: Any, **given: Any) -> None:
+        quiet = {"file": _Output(), "delay": DELAY, "leave": False} if len(args) < 4 else {}
+        plain.__get__(bar)(*args, **given | quiet)
+
+    plain = vars(tqdm)["__init__"]
+    try:
+        tqdm.__init__ = drawn if _in_notebook() else plain
+        yield
+    finally:
+        tqdm.__init__ = plain
 
 
 class Wait:
@@ -71,16 +109,12 @@ class Wait:
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
-        self._widget: Any = None
 
     def __enter__(self) -> Wait:
         self.restart(self.done)
         if self._shown and waits_are_shown():
-            if _on_terminal():
-                self._thread = threading.Thread(target=self._show, name="mrag-eval-wait", daemon=True)
-                self._thread.start()
-            else:
-                self._widget = self._bar(delay=DELAY)
+            self._thread = threading.Thread(target=self._show, name="mrag-eval-wait", daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(
@@ -89,8 +123,6 @@ class Wait:
         self._over.set()
         if self._thread is not None:
             self._thread.join(_PATIENCE)
-        if self._widget is not None:
-            self._widget.close()
 
     def restart(self, done: int) -> None:
         """Count the time from now on, after ``done`` items that were finished before."""
@@ -105,9 +137,6 @@ class Wait:
                 self._first += count
             else:
                 self._last = self._clock()
-            if self._widget is not None:
-                self._widget.total = self.total
-                self._widget.update(count)
 
     def over(self, items: Iterable[T]) -> Iterator[T]:
         """Yield ``items``, and count each when the next one is asked for."""
@@ -143,12 +172,12 @@ class Wait:
             handler.removeFilter(own_line)
         bar.close()
 
-    def _bar(self, delay: float = 0) -> Any:
-        from tqdm.auto import tqdm
+    def _bar(self) -> Any:
+        from tqdm.std import tqdm
 
         return tqdm(
-            desc=self.name, total=self.total, initial=self.done, unit=self._unit, delay=delay,
-            leave=False, dynamic_ncols=True, file=sys.stderr, bar_format=None if delay else self._line(),
+            desc=self.name, total=self.total, initial=self.done, bar_format=self._line(),
+            leave=False, dynamic_ncols=True, file=_Output() if _in_notebook() else sys.stderr,
         )  # fmt: skip
 
     def _draw(self, bar: Any) -> None:
@@ -172,7 +201,7 @@ def _own_line(handler: logging.Handler) -> Callable[[logging.LogRecord], bool]:
 
     A filter that only removed the waits' lines would not do: a wait may be drawn again before its handler writes.
     """
-    from tqdm.auto import tqdm
+    from tqdm.std import tqdm
 
     def write(record: logging.LogRecord) -> bool:
         with tqdm.external_write_mode(file=sys.stderr):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.comparison._changed_gather import comparison_changes, gate_changes
     from mrag_eval.report.comparison._changed_rows import Changes
     from mrag_eval.report.comparison._changed_text import check_page_url
-    from mrag_eval.report.comparison._compare import Difference, compare, compare_tasks
+    from mrag_eval.report.comparison._compare import Comparison, Difference, compare, compare_tasks
     from mrag_eval.report.comparison._compare_text import comparison_text
     from mrag_eval.report.comparison._consistency import By, consistency, shown_consistency
     from mrag_eval.report.comparison._flips import flips, shown_flips

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import mrag_eval
-from mrag_eval import MragError, evaluate, load_results, retrieve, score
+from mrag_eval import MragError, Results, evaluate, load_results, retrieve, score
 from mrag_eval.cli import main
 from mrag_eval.metrics import ranking_metrics
 from mrag_eval.platform import DataError
 from mrag_eval.report import compare
+from tests.report.runs import row as row_of
+from tests.report.runs import write_run
 from tests.worlds.small import BASE, write_task
 from tests.worlds.tiny_families import byte_tokenizer
 
@@ -43,6 +45,13 @@ ROWS = [
         "passages": [],
     },
 ]
+
+
+def runs_of(folder: Path) -> tuple[Path, Path]:
+    """Return the folders of two runs, of which the second loses 20 of 60 answers."""
+    first = [row_of(i, lang, match=1.0) for lang in ("de", "th") for i in range(30)]
+    second = [row_of(i, lang, match=float(i >= 10)) for lang in ("de", "th") for i in range(30)]
+    return write_run(folder / "a", {"qa": first}), write_run(folder / "b", {"qa": second})
 
 
 @pytest.fixture
@@ -153,6 +162,56 @@ def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> No
     assert set(samples.loc["small"].char3gram_recall) == {1.0}
 
 
+def test_runs_are_compared_as_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = runs_of(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["compare", str(a), str(b)])
+    printed = capsys.readouterr().out.rstrip("\n")
+    found = mrag_eval.compare(a, str(b))
+    assert found.text == str(found) == printed
+    assert [*found.frame.metric] == [one.metric for one in found.differences]
+    results = [Results(next(run.rglob("results_*.json"))) for run in (a, b)]
+    for one, other in (results, ([a], [results[1]]), (results[0].path, [str(b)])):
+        # files and folders of one model are named by their own names
+        assert mrag_eval.compare(one, other).frame.equals(found.frame)
+    assert found.verdict == "worse"
+    assert mrag_eval.compare(b, a).verdict == "better"
+    assert mrag_eval.compare(a, a, metrics="match").verdict == "no difference"
+    html = found._repr_html_()
+    assert "<h4>match</h4><table>" in html
+    assert html.count("<tr>") == len(found.differences) + len({one.metric for one in found.differences})
+    with pytest.raises(MragError, match="no such file or folder"):
+        mrag_eval.compare(tmp_path / "nowhere", b)
+
+
+def test_a_run_is_checked_as_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = runs_of(tmp_path)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{metric: match, max_drop: 0.01}]\nmin_n: 5\n", "utf-8")
+    content: dict[str, Any] = {"rules": [{"metric": "match", "max_drop": 0.01}], "min_n": 5}
+    with pytest.raises(SystemExit) as ended:
+        main(["gate", "--baseline", str(a), "--candidate", str(b), "--rules", str(rules)])
+    printed = capsys.readouterr().out.rstrip("\n")
+    given: tuple[Any, ...] = (rules, str(rules), content)
+    for one in given:
+        checked = mrag_eval.gate(a, [b], one)
+        assert checked.text == str(checked) == printed
+        assert (checked.verdict, checked.exit_code) == ("fail", ended.value.code)
+    assert mrag_eval.gate(a, a, content).verdict == "pass"
+    assert mrag_eval.gate(a, a, content["rules"], pinned=b).verdict == "not decided"
+    assert [*checked.frame.verdict] == [check.verdict for check in checked.checks]
+    assert all(text in checked._repr_html_() for text in ("FAIL", "<table>", "exit code 1"))
+    wrong: tuple[tuple[Any, str], ...] = (
+        ([{"metric": "match", "max_dorp": 1}], "unknown key 'max_dorp'"),
+        ({"alpha": 0.1}, "field required"),
+        ([], "rules"),
+        ("no.yaml", "no.yaml"),
+    )
+    for one, what in wrong:
+        with pytest.raises(MragError, match=what):
+            mrag_eval.gate(a, b, one)
+
+
 def test_every_chart_of_the_report_is_drawn_by_itself(small: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     results = evaluate("oracle_answer", "small", include=small, output=tmp_path / "out")
@@ -177,6 +236,7 @@ def test_what_a_chart_draws_can_be_chosen_and_written(small: Path, tmp_path: Pat
     results = evaluate("oracle_answer", "small", include=small, output=tmp_path / "out")
     chosen = results.plot("scores", metric="hit@2")
     assert "hit@2" in chosen.spec["title"]["subtitle"]
+    assert mrag_eval.plot(str(tmp_path / "out"), metric="hit@2").spec == chosen.spec
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "json": b"{"}
     for form, first in begins.items():
         assert chosen.save(tmp_path / f"chart.{form}").read_bytes().startswith(first)

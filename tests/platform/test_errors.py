@@ -59,6 +59,11 @@ def has_next_step(call: ast.Call) -> bool:
     return any(isinstance(n, ast.Name) and n.id in ("did_you_mean", "hint") for n in ast.walk(call.args[0]))
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_notebook_shows_fault_and_next_step_without_the_calls(kind: type[MragError]) -> None:
+    assert kind("a: b", "c")._render_traceback_() == [f"{kind.__name__}: a: b\n    c"]
+
+
 def test_there_is_something_to_look_at(modules: dict[str, ast.Module]) -> None:
     places = list(raised(modules))
     assert len(places) > 300

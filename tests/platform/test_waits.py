@@ -7,10 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from types import ModuleType
 
 import pytest
 
-from mrag_eval.platform import Wait
+from mrag_eval.platform import Wait, quiet_notebook
 from mrag_eval.platform._waits import clock_text
 from tests.terminals import on_terminal, showing_waits
 
@@ -101,8 +102,8 @@ def test_a_line_of_the_log_has_its_own_line(moment: str, monkeypatch: pytest.Mon
         logger.addHandler(handler)
         drawn = Wait._bar
 
-        def logged_at_once(wait: Wait, delay: float = 0) -> object:
-            bar = drawn(wait, delay)
+        def logged_at_once(wait: Wait) -> object:
+            bar = drawn(wait)
             logger.error("something else")
             return bar
 
@@ -192,19 +193,24 @@ def test_clocks(seconds: float, text: str) -> None:
     assert clock_text(seconds) == text
 
 
-def test_a_notebook_gets_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+class Place:
+    """An output of a notebook, and what it held."""
 
-    class Widget:
-        def __init__(self, **settings: object) -> None:
-            made.append((settings["desc"], settings["total"], settings["delay"]))
-            self.total: int | None = None
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.drawn = threading.Event()
 
-        def update(self, count: int) -> None:
-            made.append(count)
+    def display(self, data: dict[str, str], **_options: bool) -> Place:
+        self.texts.append(data["text/plain"])
+        return self
 
-        def close(self) -> None:
-            made.append("closed")
+    def update(self, data: dict[str, str], **_options: bool) -> None:
+        self.texts.append(data["text/plain"])
+        self.drawn.set()
+
+
+def in_notebook(monkeypatch: pytest.MonkeyPatch) -> Place:
+    """Let standard error be that of a notebook, on which nothing may be written."""
 
     class Stream:
         __module__ = "ipykernel.iostream"
@@ -212,8 +218,51 @@ def test_a_notebook_gets_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
         def isatty(self) -> bool:
             return False
 
-    monkeypatch.setattr("tqdm.auto.tqdm", Widget)
+        def write(self, text: str) -> None:
+            raise AssertionError(f"on standard error: {text!r}")
+
+    place, module = Place(), ModuleType("IPython.display")
+    vars(module)["display"] = place.display
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr("sys.stderr", Stream())
-    with Wait("embedding", 3) as wait:
+    return place
+
+
+def test_a_notebook_draws_a_wait_in_an_output_that_is_empty_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notebook = in_notebook(monkeypatch)
+    monkeypatch.setattr("mrag_eval.platform._waits.DELAY", 0.01)
+    with Wait("embedding", 3, "queries") as wait:
         wait.add(2)
-    assert made == [("embedding", 3, 1.0), 2, "closed"]
+        assert notebook.drawn.wait(30)
+    assert any(text.startswith("embedding:") and "/3 queries" in text for text in notebook.texts)
+    assert notebook.texts[-1] == ""
+
+
+def test_bars_of_other_packages_are_drawn_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tqdm import tqdm
+
+    notebook = in_notebook(monkeypatch)
+    plain = vars(tqdm)["__init__"]
+    with quiet_notebook():
+        list(tqdm(range(3), desc="short"))
+        assert not notebook.texts
+        monkeypatch.setattr("mrag_eval.platform._waits.DELAY", 0)
+        list(tqdm(range(3), desc="long"))
+        with tqdm(range(2), desc="outer") as outer, tqdm(range(2), desc="inner") as inner:
+            list(inner)
+            list(outer)
+    assert vars(tqdm)["__init__"] is plain
+    assert notebook.texts[1].startswith("long:")
+    assert {text.partition(":")[0] for text in notebook.texts} == {"", "long", "outer", "inner"}
+    assert notebook.texts[-1] == ""
+
+
+def test_elsewhere_bars_are_left_as_they_are() -> None:
+    from tqdm import tqdm
+
+    plain = vars(tqdm)["__init__"]
+    with quiet_notebook():
+        assert vars(tqdm)["__init__"] is plain

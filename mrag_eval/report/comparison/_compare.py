@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN, called_here
-from mrag_eval.core import plain_name, same_language
-from mrag_eval.platform import Allowed, DataError, Natural, Wait, number_of
+from mrag_eval.core import Displayed, plain_name, same_language
+from mrag_eval.platform import Allowed, DataError, Natural, Places, Wait, number_of, paths_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of
 from mrag_eval.report.comparison._gate_rules import beyond
@@ -30,6 +30,8 @@ from mrag_eval.report.files._scored_rows import PAIR
 from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from mrag_eval.metrics import PairedTest, Place
 
 # Power at which the smallest detectable effect is given.
@@ -74,9 +76,9 @@ class Difference:
     equivalent: bool | None = None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """All differences, and ``notes`` on rows and tasks that could not be paired.
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
+    """All differences, and ``notes`` on rows and tasks that could not be paired; it shows itself as the command prints.
 
     ``margin`` is the size of difference that counts as none, if one was asked for. ``runs`` names the two. ``left_out``
     counts the pairs of languages of too few rows to show any difference. ``groups`` maps a group to
@@ -91,6 +93,30 @@ class Comparison:
     left_out: int = 0
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     cause: str | None = None
+
+    @property
+    def verdict(self) -> Literal["better", "worse", "mixed", "no difference", "no test"]:
+        """Return what is shown of the second run by the metric that decides each task, over all languages."""
+        from mrag_eval.report.comparison._compare_text import deciding, side_of
+
+        sides = {side_of(d) for d in deciding(self).values()}
+        if not sides:
+            return "no test"
+        return "mixed" if {1, -1} <= sides else "better" if 1 in sides else "worse" if -1 in sides else "no difference"
+
+    @property
+    def text(self) -> str:
+        """Return what the command prints: the tables, and in the end the finding in words."""
+        from mrag_eval.report.comparison._compare_text import comparison_text
+
+        return comparison_text(self)
+
+    @property
+    def frame(self) -> DataFrame:
+        """Return one row for each :class:`Difference`, with its fields as columns."""
+        from pandas import DataFrame
+
+        return DataFrame([asdict(d) for d in self.differences])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON values."""
@@ -111,8 +137,8 @@ class Contrast(NamedTuple):
 
 
 def compare(
-    first: Sequence[Path],
-    second: Sequence[Path],
+    first: Places,
+    second: Places,
     *,
     metrics: Sequence[str] = (),
     pairs: Mapping[str, str] | None = None,
@@ -120,10 +146,10 @@ def compare(
     equivalent: Annotated[float, Allowed(least=0)] | None = None,
     seed: Natural = 0,
 ) -> Comparison:
-    """Compare two runs by their sample files.
+    """Compare two runs row by row, as ``mrag-eval compare`` does.
 
     Args:
-        first, second: sample files, folders of them, or a baseline file.
+        first, second: results of this session; or output folders, result files, sample files, or a baseline file.
         metrics: Compare only this metric. Repeat the option for several.
         pairs: task of the first run -> task of the second, where the names are not the same (two IR modes).
         differs: A setting that is meant to differ: retrieval.mode, prompt, ..., or `all`. May be repeated.
@@ -133,6 +159,8 @@ def compare(
     Raises DataError if no task is in both runs, if settings differ that were not named, and if rows do not
     pair.
     """
+    first, second = paths_of(first), paths_of(second)
+    metrics, differs = ([one] if isinstance(one, str) else one for one in (metrics, differs))
     a, b = read_runs_or_baseline(first), read_runs_or_baseline(second)
     named = dict(pairs or {})
     for task, where, runs in [*((t, "first", a) for t in named), *((t, "second", b) for t in named.values())]:

@@ -67,21 +67,18 @@ def _markdown(comparison: Comparison, flips: bool) -> str:
 
 def comparison_verdict(comparison: Comparison) -> str:
     """Return what a comparison shows, in words: by the first metric that decides in each task, then what differs."""
-    wholes: dict[str, Difference] = {}
     tested = [d for d in comparison.differences if d.p_adjusted is not None]
-    for d in tested:
-        if d.language is None:
-            wholes.setdefault(d.task, d)
+    wholes = deciding(comparison)
     if not wholes:
         return "No test was possible."
     first, second = comparison.runs
-    shown = {task: _side(d) for task, d in wholes.items()}
+    shown = {task: side_of(d) for task, d in wholes.items()}
     groups = [wholes.pop(name) for name in comparison.groups if name in wholes]
     said = [_of_one(one, comparison.runs, f"over {one.task}") for one in groups]
     if len(wholes) == 1:
         (one,) = wholes.values()
         said = [_of_one(one, comparison.runs)]
-        moved = [d for d in tested if d.language and d.metric == one.metric and _side(d) == _side(one) != 0]
+        moved = [d for d in tested if d.language and d.metric == one.metric and side_of(d) == side_of(one) != 0]
         own = [d for d in moved if "->" not in str(d.language) and " " not in str(d.language)]
         if own:
             most = max(own, key=lambda d: abs(_gain(d)))
@@ -95,20 +92,29 @@ def comparison_verdict(comparison: Comparison) -> str:
         )
         for word, side in (("Most gained", 1), ("Most lost", -1)):
             end = max(wholes.values(), key=lambda d: _gain(d) * side)
-            said += [f"{word}: {end.task} {_change(end)}."] if _side(end) == side else []
+            said += [f"{word}: {end.task} {_change(end)}."] if side_of(end) == side else []
     # a language that moves as its task does is no news
     leading = {d.task: d for d in (*groups, *wholes.values())}
     known = {id(d) for d in leading.values()}
     others = [
-        d for d in tested if id(d) not in known and _side(d) not in (0, shown.get(d.task, 0) if d.language else 0)
+        d for d in tested if id(d) not in known and side_of(d) not in (0, shown.get(d.task, 0) if d.language else 0)
     ]
     main = {task: d.metric for task, d in leading.items()}
     others.sort(key=lambda d: (main.get(d.task, d.metric) != d.metric, d.language is not None, d.p_adjusted or 0.0))
     for d in others[:_MOST]:
         more = f", {d.task}" if len(leading) > 1 else ""
-        said.append(f"{'Better' if _side(d) > 0 else 'Worse'} in {_place(d)} ({d.metric}{more}): {_change(d)}.")
+        said.append(f"{'Better' if side_of(d) > 0 else 'Worse'} in {_place(d)} ({d.metric}{more}): {_change(d)}.")
     said += [f"{len(others) - _MOST} more differences are shown."] if len(others) > _MOST else []
     return " ".join(said)
+
+
+def deciding(comparison: Comparison) -> dict[str, Difference]:
+    """Return task -> the difference of all its rows by the first metric that decides; only those that were tested."""
+    found: dict[str, Difference] = {}
+    for d in comparison.differences:
+        if d.p_adjusted is not None and d.language is None:
+            found.setdefault(d.task, d)
+    return found
 
 
 def _of_one(d: Difference, runs: tuple[str, str], where: str = "") -> str:
@@ -117,8 +123,8 @@ def _of_one(d: Difference, runs: tuple[str, str], where: str = "") -> str:
     scale = scale_of(d.metric)
     scores = f"{points(d.second, scale=scale)} against {points(d.first, scale=scale)} by {d.metric}, {_change(d)}"
     rows = number_of(d.n, "paired row")
-    if _side(d):
-        return f"{second} is {'better' if _side(d) > 0 else 'worse'} than {first}{where}: {scores}, {rows}."
+    if side_of(d):
+        return f"{second} is {'better' if side_of(d) > 0 else 'worse'} than {first}{where}: {scores}, {rows}."
     more_or_less = more_is_better(d.metric) is None and (d.p_adjusted or 1.0) <= _LEVEL
     if more_or_less:
         return f"{second} differs from {first}{where}: {scores}, {rows}; neither side of {d.metric} is better."
@@ -134,7 +140,7 @@ def _gain(d: Difference) -> float:
     return -change if more_is_better(d.metric) is False else change
 
 
-def _side(d: Difference) -> int:
+def side_of(d: Difference) -> int:
     """Return 1 if the second run is shown to be better, -1 if it is worse, else 0."""
     if d.p_adjusted is None or d.p_adjusted > _LEVEL or more_is_better(d.metric) is None:
         return 0

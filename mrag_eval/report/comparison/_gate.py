@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mrag_eval.config import EVERYTHING, called_here
 from mrag_eval.models import UNKNOWN_MODEL
-from mrag_eval.platform import ConfigError, DataError, Wait, close_match
+from mrag_eval.platform import ConfigError, DataError, Places, Wait, close_match, paths_of
 from mrag_eval.report.comparison._baseline import read_runs_or_baseline
 from mrag_eval.report.comparison._control_marks import limits_of, out_of_reach
 from mrag_eval.report.comparison._failed_rows import FailedRows, marks
-from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, Guard, Rule, Side, check_bounds
+from mrag_eval.report.comparison._gate_rules import Check, GateResult, GateRules, Guard, Rule, Side, read_rules
 from mrag_eval.report.comparison._gate_verdicts import (
     RuleTest,
     bounded,
@@ -49,33 +49,36 @@ ANSWERED_BY = "answered_by"
 
 
 def gate(
-    baseline: Sequence[Path],
-    candidate: Sequence[Path],
-    rules: GateRules,
+    baseline: Places,
+    candidate: Places,
+    rules: GateRules | Path | str | Mapping[str, Any] | Sequence[Mapping[str, Any]],
     *,
-    pinned: Sequence[Path] = (),
+    pinned: Places = (),
     model: str | None = None,
     baseline_model: str | None = None,
 ) -> GateResult:
-    """Compare the candidate's sample files with the baseline's (sample files, folders of them, or a baseline file).
+    """Check whether a run is worse than its baseline by more than the rules allow, as ``mrag-eval gate`` does.
 
     Args:
-        baseline, candidate: the runs. ``model`` and ``baseline_model`` choose one of several models in their folders.
-        rules: the drops allowed.
+        baseline, candidate: the runs, as :func:`compare` takes them. ``model`` and ``baseline_model`` choose one of
+            several models in their folders.
+        rules: the drops allowed: a file (docs/gate.md), its content as a dictionary, or its list of rules, such as
+            ``[{"metric": "match", "max_drop": 0.01}]``.
         pinned: a second, older baseline, against which drops add up. Of several models, ``baseline_model`` is taken.
 
     A drop that is shown fails. A check without one passes only if there is enough to compare. Raises DataError for
     runs that cannot be read, and for those of several models, or that several models answered.
     """
-    after = read_runs_or_baseline(candidate, model)
-    sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(baseline, baseline_model)}
-    if pinned:
-        sides["pinned"] = read_runs_or_baseline(pinned, baseline_model, of_several=True)
+    rules = read_rules(rules)
+    after = read_runs_or_baseline(paths_of(candidate), model)
+    sides: dict[Side, Runs] = {"baseline": read_runs_or_baseline(paths_of(baseline), baseline_model)}
+    if older := paths_of(pinned):
+        sides["pinned"] = read_runs_or_baseline(older, baseline_model, of_several=True)
     for where, of_side in (*sides.items(), ("candidate", after)):
         _check_one_model(where, of_side, rules.differs)
     records = [run.measurement for runs in (*sides.values(), after) for run in runs.values()]
     check_differs(rules.differs, records)
-    check_bounds(rules)
+    rules.check_bounds()
     with Wait("reading the rules", len(rules.rules), "rules") as wait:
         found = [part for rule in wait.over(rules.rules) for part in _apply(rule, rules, sides, after)]
     asked = [part for part in found if isinstance(part, RuleTest)]

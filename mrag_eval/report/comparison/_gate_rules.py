@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
 from mrag_eval.config import Block, Names, validated
+from mrag_eval.core import Displayed, as_html
 from mrag_eval.platform import ConfigError, read_yaml
 from mrag_eval.report.files._scored_rows import PAIR
 from mrag_eval.scoring import more_is_better, nearer_zero_is_better, scale_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Correction = Literal["holm", "bh", "none"]
 RuleVerdict = Literal["fail", "cannot tell", "no drop shown", "no worse", "holds"]
@@ -143,23 +147,22 @@ class GateRules(Block):
     differs: tuple[str, ...] = ()
     seed: int = Field(default=0, ge=0)
 
+    def check_bounds(self) -> None:
+        """Raise ConfigError for a bound that no difference or score of its metric can cross, naming the likely value.
 
-def check_bounds(rules: GateRules) -> None:
-    """Raise ConfigError for a bound that no difference or score of its metric can cross, naming the likely value.
-
-    Metrics are known once the runs are read: a user's own come with them.
-    """
-    for number, rule in enumerate(rules.rules, 1):
-        parts: list[tuple[str, Rule | Guard]] = [("", rule), *((f"{by}: ", guard) for by, guard in rule.guards.items())]
-        low, high = scale_of(rule.metric).bounds
-        for where, part in parts:
-            named = f"rule {number}, {rule.metric}, {where}"
-            for key in ("max_drop", "max_drop_pinned", "must_detect"):
-                if (value := getattr(part, key, None)) is not None and value >= high - low:
-                    raise beyond(f"{named}{key}", value, rule.metric)
-            for key, end in (("min_score", low), ("max_score", high)):
-                if (value := getattr(part, key)) is not None and (value == end or not low <= value <= high):
-                    raise beyond(f"{named}{key}", value, rule.metric)
+        Metrics are known once the runs are read: a user's own come with them.
+        """
+        for number, rule in enumerate(self.rules, 1):
+            parts = {"": rule} | {f"{by}: ": guard for by, guard in rule.guards.items()}
+            low, high = scale_of(rule.metric).bounds
+            for where, part in parts.items():
+                named = f"rule {number}, {rule.metric}, {where}"
+                for key in ("max_drop", "max_drop_pinned", "must_detect"):
+                    if (value := getattr(part, key, None)) is not None and value >= high - low:
+                        raise beyond(f"{named}{key}", value, rule.metric)
+                for key, end in (("min_score", low), ("max_score", high)):
+                    if (value := getattr(part, key)) is not None and (value == end or not low <= value <= high):
+                        raise beyond(f"{named}{key}", value, rule.metric)
 
 
 def beyond(key: str, value: float, metric: str) -> ConfigError:
@@ -174,10 +177,14 @@ def beyond(key: str, value: float, metric: str) -> ConfigError:
     )
 
 
-def read_rules(path: Path) -> GateRules:
-    """Return the validated rules file. Raise ConfigError naming the file and the key."""
-    content = read_yaml(path, "correct it; docs/gate.md shows a file of rules")
-    return validated(GateRules, content, str(path), joint=", ")
+def read_rules(given: GateRules | Path | str | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> GateRules:
+    """Return the validated rules of a file, of its content, or of its list. Raise ConfigError naming file and key."""
+    if isinstance(given, GateRules):
+        return given
+    where, content = "rules", given if isinstance(given, Mapping) else {"rules": given}
+    if isinstance(given, Path | str):
+        where, content = str(given), read_yaml(Path(given), "correct it; docs/gate.md shows a file of rules")
+    return validated(GateRules, content, where, joint=", ")
 
 
 @dataclass(frozen=True)
@@ -271,9 +278,9 @@ class Check:
         return self.verdict in PASSING
 
 
-@dataclass(frozen=True)
-class GateResult:
-    """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided.
+@dataclass(frozen=True, repr=False)
+class GateResult(Displayed):
+    """All checks; ``exit_code`` is 0 if all pass, 1 for a regression, 2 if one cannot be decided. It shows itself.
 
     ``tests`` is the number of p-values that the ``correction`` is over. ``runs`` names the run of each side, and the
     versions in which they differ. ``without_rule``: task -> metrics of both runs that no rule looks at. ``left_out``
@@ -296,6 +303,30 @@ class GateResult:
         if any(check.verdict == "fail" for check in self.checks):
             return 1
         return 0 if all(check.passes for check in self.checks) else 2
+
+    @property
+    def verdict(self) -> Literal["pass", "fail", "not decided"]:
+        """Return the exit code in words."""
+        return "fail" if self.exit_code == 1 else "not decided" if self.exit_code else "pass"
+
+    @property
+    def text(self) -> str:
+        """Return what the command prints: the finding, then the checks, but not the languages and pairs that pass."""
+        from mrag_eval.report.comparison._gate_text import gate_lines
+
+        return "\n".join(gate_lines(self))
+
+    def _repr_html_(self) -> str:
+        from mrag_eval.report.comparison._gate_text import gate_tables
+
+        return as_html(gate_tables(self))
+
+    @property
+    def frame(self) -> DataFrame:
+        """Return one row for each :class:`Check`, with its fields as columns."""
+        from pandas import DataFrame
+
+        return DataFrame([asdict(check) for check in self.checks])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""

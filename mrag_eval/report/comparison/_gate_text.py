@@ -7,7 +7,7 @@ from typing import get_args
 from xml.etree import ElementTree
 
 from mrag_eval.config import CORRECT
-from mrag_eval.core import SHARE, Scale, columns, interval_text, language_name, p_text, points
+from mrag_eval.core import SHARE, Scale, columns, interval_text, language_name, p_text, pipe_table, points
 from mrag_eval.platform import ConfigError, number_of
 from mrag_eval.report.comparison._changed_rows import Changes
 from mrag_eval.report.comparison._changed_text import MOST_CHARS, changed_markdown
@@ -22,6 +22,7 @@ _CORRECTIONS: Mapping[str, str] = {
     "bh": "Benjamini-Hochberg",
     "none": "uncorrected",
 }
+_HEAD, _SIDES = ("verdict", "task", "metric", "score", "difference", "p", "n", "allowed"), "lllrrrrl"
 # Characters of the name of a place; those of languages are short.
 _PLACE = 60
 _OUTCOMES = {0: "pass", 1: "FAIL", 2: "not decided"}
@@ -34,20 +35,31 @@ def gate_lines(result: GateResult, *, verbose: bool = False) -> list[str]:
     Scores are in points (x 100) or their metric's unit. Without ``verbose``, the checks of languages and other cells
     that pass are counted, and what they could miss is said once. What else there is to say of a check is below it.
     """
-    shown = [c for c in result.checks if verbose or not c.passes or c.place is None or _mark(c)]
-    lines: list[str] = []
+    shown, below = _shown(result, verbose)
+    lines = [gate_sentence(result)]
     words = ["pass" if check.passes else _WORDS[check.verdict] for check in shown]
     told = zip(words, shown, strict=True)
     rows = columns([(word, _name(check, result), _scores(check), _left_open(check)) for word, check in told])
     for check, line in zip(shown, rows, strict=True):
         lines += [line.rstrip(), *(f"      {said}" for said in _remarks(check, verbose or not check.passes))]
+    return lines + below
+
+
+def gate_tables(result: GateResult) -> str:
+    """Return the lines of :func:`gate_lines` for a notebook, with the checks as a Markdown table."""
+    shown, below = _shown(result)
+    return "\n\n".join([gate_sentence(result), pipe_table(_HEAD, [_cells(c) for c in shown], _SIDES), "\n".join(below)])
+
+
+def _shown(result: GateResult, verbose: bool = False) -> tuple[list[Check], list[str]]:
+    """Return the checks that are listed, and the lines below them."""
+    shown = [c for c in result.checks if verbose or not c.passes or c.place is None or _mark(c)]
     hidden = [check for check in result.checks if check not in shown]
-    lines += [_hidden(hidden)] if hidden else []
+    lines = [_hidden(hidden)] if hidden else []
     if result.left_out:
         lines.append(f"left out: {number_of(result.left_out, 'pair')} of languages of too few rows to fail")
-    left = [f"no rule for {task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
-    outcome = f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"
-    return [gate_sentence(result), *lines, *left, *_runs(result), outcome]
+    lines += [f"no rule for {task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
+    return shown, [*lines, *_runs(result), f"{_counts(result)} · {_correction(result)} · exit code {result.exit_code}"]
 
 
 def gate_sentence(result: GateResult) -> str:
@@ -325,14 +337,13 @@ def gate_markdown(result: GateResult, changes: Changes | None = None, page_url: 
     the page at ``page_url``.
     """
     checks = sorted(result.checks, key=lambda check: get_args(RuleVerdict).index(check.verdict))
-    head = ("verdict", "task", "metric", "score", "difference", "p", "n", "allowed")
     left = [f"{task}: {', '.join(metrics)}" for task, metrics in result.without_rule.items()]
     parts = [
         f"## mrag-eval gate: {_OUTCOMES[result.exit_code]}",
         "  \n".join(in_markdown(run, 300) for run in _runs(result)),
         f"{_counts(result)}. Points (× 100) unless another unit is named, candidate minus baseline; "
         f"{_correction(result)}.",
-        table_within(head, [_cells(check) for check in checks], "lllrrrrl", MOST_CHARS // 3),
+        table_within(_HEAD, [_cells(check) for check in checks], _SIDES, MOST_CHARS // 3),
         *([in_markdown(f"Without a rule: {'; '.join(left)}.", 2_000)] if left else []),
     ]
     parts.insert(1, f"**{in_markdown(gate_sentence(result))}**")

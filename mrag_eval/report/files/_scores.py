@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.platform import number_of
+from mrag_eval.platform import Places, number_of, paths_of
 from mrag_eval.report.files._leaves import Leaf, mode_of, result_leaves
 from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text
 from mrag_eval.scoring import OF_ANOTHER_RATE, better_side, more_is_better, scale_of, vote_lines
@@ -255,12 +254,11 @@ def leaf_scores(leaves: Iterable[tuple[Leaf, ResultFile]]) -> list[Score]:
     return [score for leaf, file in leaves for score in scores_of(file, leaf.result, leaf.label)]
 
 
-def load_results(results: Path | str | Sequence[Path | str]) -> DataFrame:
+def load_results(results: Places) -> DataFrame:
     """Return all scores of result files, or of folders searched for them, as a tidy pandas DataFrame.
 
     Of several runs of a model and task with the same settings, over as many rows, the newest counts; see
     :func:`score_frame` for the columns. Raises DataError for a path without results of our tasks, and for a file of
     another schema.
     """
-    given = [results] if isinstance(results, Path | str) else list(results)
-    return score_frame(leaf_scores(result_leaves([Path(path) for path in given])))
+    return score_frame(leaf_scores(result_leaves(paths_of(results))))

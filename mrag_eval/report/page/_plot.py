@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.platform import ConfigError, did_you_mean, missing_extra, replaced
+from mrag_eval.platform import ConfigError, Places, did_you_mean, missing_extra, paths_of, replaced
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._sections import CHARTS
 from mrag_eval.report.page._spec import Spec
@@ -55,19 +55,24 @@ class Plot:
         return f"Plot({self.spec['description']!r})"
 
 
-def plot(results: Sequence[Path], name: str, chosen: Mapping[str, str]) -> Plot:
-    """Return a chart of the report on ``results`` by its name, such as ``scores``.
+def plot(results: Places, chart: str = "scores", **chosen: str) -> Plot:
+    """Return a chart of the report on finished runs, which a notebook draws and ``save`` writes to a file.
 
-    ``chosen`` are values of the chart's lists, such as ``metric``; by default the first of each, as on the page.
+    Args:
+        results: results of this session, result files, or folders searched for them.
+        chart: its name: ``scores``, ``languages``, ``pairs`` (question × document), ``stages`` or another of the
+            report's.
+        chosen: what to draw where the page has a list to choose from, such as ``metric="hit@5"``; by default the
+            first, as on the page.
 
     Raises:
-        ConfigError: no chart, list or value has that name.
+        ConfigError: no chart, list or value has that name; the error lists what there is.
         DataError: there is no result of our tasks.
     """
-    charts = {chart.id: chart for chart in CHARTS}
+    name, charts = chart, {chart.id: chart for chart in CHARTS}
     if name not in charts:
         raise ConfigError(f"no chart '{name}'{did_you_mean(name, charts)}", "name one of these")
-    points = page_data(results, samples=0).points
+    points = page_data(paths_of(results), samples=0).points
     if not points.get(name):
         there = ", ".join(id for id in charts if points.get(id))
         raise ConfigError(f"the chart '{name}' has no values in these results", f"those with values: {there}")
