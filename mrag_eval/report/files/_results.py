@@ -500,6 +500,8 @@ def read_result_file(path: Path) -> ResultFile:
     """Return one result file. Raises DataError as :func:`read_results` does."""
     cut_off = path.name.startswith("results_")
     named = "name the results_*.json of a run; a log is scored first: mrag-eval score LOG --output_path DIR"
+    if path.suffix.lower() in (".jsonl", ".csv", ".tsv", ".parquet"):
+        raise DataError(f"{path}: rows, not the results of a run", named)
     content = _json_of(path, "the run may have been cut off: run it again, or name another file" if cut_off else named)
     if not isinstance(content, dict) or not isinstance(content.get("configs"), dict):
         raise DataError(f"{path}: not a result file of lm_eval (no 'configs')", named)

@@ -250,6 +250,11 @@ CASES = [
         )
     ),
     Case("score gone.jsonl -o new", ["gone.jsonl"]),
+    *(
+        Case(f"{command} rows.{form}", [f"rows.{form}: rows, not the results of a run"], {f"rows.{form}": _GOOD * 2})
+        for command in ("report", "verify", "export --format csv")
+        for form in ("jsonl", "csv", "parquet")
+    ),
     Case("score", ["LOG"]),
     Case("score good.jsonl", ["--output_path"], {"good.jsonl": _line(_LOG_ROW, {})}),
     Case("index build wrong.jsonl.gz new --kind bm25", ["wrong.jsonl.gz"], {"wrong.jsonl.gz": _GOOD}),
