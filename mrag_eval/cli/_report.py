@@ -58,7 +58,7 @@ def report(
         territory: Show one disputed territory of BordIRlines, such as `Spratly Islands`. Needs samples.
         samples: Number of samples of each task in the HTML page. The default is as many as fit into 5 MB.
         text: Include the texts of passages in the HTML page.
-        title: Title of the HTML page. The default is the benchmarks and the systems.
+        title: Title of the HTML page. The default is the benchmarks and the models.
     """
     form = "tex" if form == "latex" else form
     form = form_of(form, output, () if territory is not None else ("html", "tex"))

@@ -41,6 +41,7 @@ def test_scores_are_in_percent_and_keep_their_interval(runs: Path) -> None:
         ("en", "en"),
     ]
     # both tasks of the system together
+    assert {p["language"] for p in data.points["stages"]} == {"all languages"}
     assert {p["stage"]: (p["rows"], p["share"]) for p in data.points["stages"]} == {
         "correct": (16, 33.3),
         "not retrieved": (16, 33.3),
@@ -65,6 +66,26 @@ def test_languages_are_means_over_the_samples(runs: Path) -> None:
     assert found["zh"] == (33.3, 12)
     # row 7 is English and unscored: of 3, 11, 15, 19, 23 these are 11 and 23
     assert found["en"] == (40.0, 10)
+
+
+def test_losses_are_by_language_and_by_where_the_relevant_document_is(tmp_path: Path) -> None:
+    folder = write_full_run(tmp_path / "out")
+    (path,) = folder.rglob("results_*.json")
+    content = json.loads(path.read_text("utf-8"))
+    table = content["configs"]["qa_one"]["scores"]["attribution"]
+    pairs = {"ar->ar": {"correct": 3, "not used": 1}, "ar->en": {"not shown": 4}, "en->en": {"correct": 2}}
+    table["by_pair"] = {pair: {**table["overall"], "stages": stages} for pair, stages in pairs.items()}
+    del content["configs"]["qa_two"]
+    path.write_text(json.dumps(content), "utf-8")
+    points = page_data([folder]).points["stages"]
+    found = {(p["documents"], p["language"], p["stage"]): (p["rows"], p["share"]) for p in points}
+    assert found["any language", "ar", "not shown"] == (4, 50.0)
+    assert found["the question's language", "ar", "correct"] == (3, 75.0)
+    assert found["the question's language", "all languages", "correct"] == (5, 83.3)
+    # asked in one language alone: said once
+    assert [key for key in found if key[0] == "another language"] == [
+        ("another language", "all languages", "not shown")
+    ]
 
 
 REPLY = {

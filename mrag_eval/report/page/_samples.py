@@ -73,6 +73,7 @@ class Browser:
 
     def _sample(self, leaf: Leaf, sample: Sample) -> dict[str, Any]:
         doc, record = sample.doc, sample.record
+        shown = ((name, record.values[name]) for name in leaf.result.in_order(record.values))
         found = {
             "task": leaf.label,
             "id": record.row,
@@ -85,7 +86,7 @@ class Browser:
             "reply": _cut(sample.reply, _REPLY_CHARS),
             "answer": None if record.answer is None else record.answer.text,
             "passages": [self._passage(hit) for hit in sample.passages],
-            "values": {name: rounded(value, scale=scale_of(name).factor) for name, value in record.values.items()},
+            "values": {name: rounded(value, scale=scale_of(name).factor) for name, value in shown},
             "right": record.right,
             "fate": None if record.fate == FATES[0] else record.fate,
             "failures": [": ".join(filter(None, (one.why, one.detail))) for one in record.failures],

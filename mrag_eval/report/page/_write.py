@@ -45,7 +45,7 @@ def write_report(
         samples: at most this many rows of each task go into the browser of samples, a fixed draw; by default as
             many as fit into five megabytes, and no more than 200.
         text: whether the texts of passages are included (some benchmarks' licences forbid passing them on).
-        title: by default the benchmarks and the systems.
+        title: by default the benchmarks and the models.
 
     Raises:
         MissingExtraError: the library of the charts is not installed.
@@ -54,7 +54,7 @@ def write_report(
     vega = _vega()
     data = page_data(results, samples=_SAMPLES if samples is None else samples, text=text)
     if title is None:
-        names = (few([one[key] for one in data.of_task.values()]) for key in ("benchmark", "system"))
+        names = (few([one[key] for one in data.of_task.values()]) for key in ("benchmark", "run"))
         title = ": ".join(dict.fromkeys(names))
     with Wait(f"writing {out}"):
         if samples is None:

@@ -106,7 +106,7 @@ function configOf(name, spec) {
   const room = document.getElementById(`plot-${name}`).clientWidth;
   const field = [spec, ...(spec.layer ?? [])].map((each) => each.encoding?.color?.field).find(Boolean);
   const longest = Math.max(6, ...spec.data.values.map((point) => (field ? shown(field, point[field]).length : 0)));
-  const legend = { ...INK, orient: "bottom", columns: Math.max(1, Math.min(6, Math.floor(room / (40 + 7 * longest)))), labelLimit: Math.max(80, room - 60) };
+  const legend = { ...INK, symbolOpacity: 1, orient: "bottom", columns: Math.max(1, Math.min(6, Math.floor(room / (40 + 7 * longest)))), labelLimit: Math.max(80, room - 60) };
   return { background: "transparent", axis: { ...INK, labelLimit: Math.round(room * (room < 600 ? 0.3 : 0.35)) }, legend, rule: { color: "#7b8794" }, view: { stroke: null } };
 }
 

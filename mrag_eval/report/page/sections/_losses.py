@@ -14,20 +14,22 @@ from mrag_eval.report.tables._losses import STAGES, losses
 # Colours of the stages that colour-blind readers can distinguish (Okabe and Ito).
 _COLOURS = ("#009E73", "#D55E00", "#E69F00", "#56B4E9", "#F0E442", "#CC79A7", "#999999")
 _ANY, _SAME, _OTHER = "any language", "the question's language", "another language"
+# No code of a language: "all" is that of Allar.
+_ALL = "all languages"
 
 
 def _stage_points(data: PageData) -> list[Point]:
     """Return the questions of each system by stage: all, and by language if it was asked in several."""
     out: list[Point] = []
     for system in data.systems:
-        counts: dict[str, dict[str, Counter[str]]] = {_ANY: {"all": Counter()}, _SAME: {}, _OTHER: {}}
+        counts = {name: {_ALL: Counter[str]()} for name in (_ANY, _SAME, _OTHER)}
         for leaf in system.leaves:
             asked = list(leaf.result.scores.query_langs)
             for pair, found, _ in losses(leaf):
                 question, arrow, document = pair.partition(" → ")
                 held = [_ANY, _SAME if question == document else _OTHER] if arrow else [_ANY]
                 several = len(leaf.result.scores.attribution.by_pair) if leaf.result.scores.attribution else 0
-                places = [(one, question) for one in held] + [(one, "all") for one in held[1:]]
+                places = [(one, question if arrow else _ALL) for one in held] + [(one, _ALL) for one in held[1:]]
                 if not arrow and len(asked) == 1 and not several:
                     places.append((_ANY, asked[0]))
                 for documents, code in places:
