@@ -385,10 +385,10 @@ class _Study:
 
 
 def _records(file: ResultFile, name: str) -> list[RowRecord]:
-    from mrag_eval.report import read_samples
+    from mrag_eval.report import each_sample
 
     path = file.samples(name)
-    return [] if path is None else [sample.record for sample in read_samples(path)]
+    return [] if path is None else [sample.record for sample in each_sample(path)]
 
 
 def _numbers(task: RagTask, rows: Sequence[str]) -> list[int]:

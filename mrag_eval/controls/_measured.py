@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import TRANSLATED
@@ -59,7 +61,8 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
 
     Every reply is read and scored as a model's would be, for every metric that declares the control.
     """
-    found = {doc.id: _Row() for doc in docs}
+    once: dict[Any, Any] = {}
+    found = {doc.id: _Row(once) for doc in docs}
     controls = control_replies(rule.names, docs, pool, rule.form)
     for start in range(0, len(docs), _TOGETHER):
         part = slice(start, start + _TOGETHER)
@@ -73,13 +76,16 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
         for doc in docs:
             if (chance := _chance(doc)) is not None:
                 found[doc.id].values["chance"] = dict.fromkeys(metrics, chance)
-    return {row: ControlRecord(own.values, own.unscored, own.missing) for row, own in found.items()}
+    return {
+        row: ControlRecord(own.values, own.shared(own.unscored), own.shared(own.missing)) for row, own in found.items()
+    }
 
 
 @dataclass
 class _Row:
-    """Collect the record of a row."""
+    """Collect the record of a row; ``once`` holds what the records of many rows have in common."""
 
+    once: dict[Any, Any]
     values: dict[str, Mapping[str, float]] = field(default_factory=dict)
     unscored: dict[str, Mapping[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -97,11 +103,17 @@ class _Row:
             values = {name: value for name, value in values.items() if name not in of_languages}
             own = {}
         if values:
-            self.values[control] = values
+            self.values[control] = self.shared(values)
         if own and control != "foreign":
-            self.values[f"{control}, {length_class(reply.text)}"] = own
+            self.values[f"{control}, {length_class(reply.text)}"] = self.shared(own)
         if unscored:
-            self.unscored[control] = unscored
+            self.unscored[control] = self.shared(unscored)
+
+    def shared(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a part of the record, once in memory for all rows unless it holds values that few of them share."""
+        if any(isinstance(value, float) and value not in (0.0, 1.0) for value in part.values()):
+            return part
+        return self.once.setdefault(json.dumps(part), part)
 
 
 def _scored(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 # Control characters but tab and line end, overrides and embeddings of the direction, halves of surrogate pairs, and
@@ -37,9 +37,9 @@ def with_names_of_one_line(value: Any, key: str = "") -> Any:
 
     Texts stay as they are.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         below = key if key in _OF_NAMES else ""
-        return {one_line(k): with_names_of_one_line(inner, below or k) if type(inner) in _NESTED else inner
+        return {_key(k): with_names_of_one_line(inner, below or k) if type(inner) in _NESTED else inner
                 for k, inner in value.items()}  # fmt: skip
     if isinstance(value, list):
         return [with_names_of_one_line(inner, key) for inner in value]
@@ -47,6 +47,8 @@ def with_names_of_one_line(value: Any, key: str = "") -> Any:
     return one_line(value) if named else value
 
 
+# the rows of a file have their keys in common
+_key = lru_cache(maxsize=1024)(one_line)
 _NESTED = (str, list, dict)
 
 

@@ -12,10 +12,10 @@ from mrag_eval.platform import DataError, task_and_date
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
     counts,
+    each_sample,
     files_at,
     models_beside,
     newest_last,
-    read_samples,
     result_beside,
     scored_samples,
 )
@@ -73,7 +73,7 @@ class SampleSet:
         """Return the texts of these rows, by id: those that the run's file holds."""
         if self.kept is not None:
             return {row: self.kept[row] for row in rows if row in self.kept}
-        return {s.record.row: RowTexts.of(s) for s in read_samples(self.path) if s.record.row in rows}
+        return {s.record.row: RowTexts.of(s) for s in each_sample(self.path) if s.record.row in rows}
 
     def repeats(self, other: SampleSet) -> bool:
         """Return whether this run repeats an older one: the same measurement, and every score that the older one has.

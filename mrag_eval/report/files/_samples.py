@@ -39,12 +39,6 @@ class _Reading:
     scored: dict[Path, ScoredSamples] = field(default_factory=dict)
     samples: dict[Path, list[Sample]] = field(default_factory=dict)
 
-    def remember(self, path: Path, samples: list[Sample]) -> None:
-        """Keep what was read at ``path``."""
-        self.scored[path.absolute()] = ScoredSamples.of([sample.record for sample in samples])
-        if self.texts:
-            self.samples[path.absolute()] = samples
-
 
 _READING: ContextVar[_Reading | None] = ContextVar("reading", default=None)
 
@@ -68,31 +62,38 @@ def read_samples(path: Path, *, repeated: bool = False) -> list[Sample]:
     Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema, and
     for a row that is there twice, unless ``repeated`` rows are looked for.
     """
-    samples = _known_or_read(path)
+    return list(each_sample(path, repeated=repeated))
+
+
+def each_sample(path: Path, *, repeated: bool = False) -> Iterator[Sample]:
+    """Yield the lines of a sample file, each read when it is asked for, so that no texts need be held.
+
+    Raises DataError as :func:`read_samples` does, for rows that are there twice after the last line.
+    """
+    reading, place = _READING.get(), path.absolute()
+    known = None if reading is None else reading.samples.get(place)
+    records, kept = [], []
+    for sample in _lines(path) if known is None else known:
+        records.append(sample.record)
+        if known is None and reading is not None and reading.texts:
+            kept.append(sample)
+        yield sample
+    if known is None and reading is not None:
+        reading.scored[place] = ScoredSamples.of(records)
+        if reading.texts:
+            reading.samples[place] = kept
     if not repeated:
-        _check_once(path, samples)
-    return samples
+        _check_once(path, records)
 
 
-def _check_once(path: Path, samples: Sequence[Sample]) -> None:
-    times = Counter(sample.record.row for sample in samples)
+def _check_once(path: Path, records: Sequence[RowRecord]) -> None:
+    times = Counter(record.row for record in records)
     twice = sum(number > 1 for number in times.values())
     if twice:
         raise DataError(
             f"{path}: rows that are there more than once: {twice:,}, such as '{times.most_common(1)[0][0]}'",
             "name the samples as the run wrote them (mrag-eval verify compares them with the results)",
         )
-
-
-def _known_or_read(path: Path) -> list[Sample]:
-    reading = _READING.get()
-    known = None if reading is None else reading.samples.get(path.absolute())
-    if known is not None:
-        return known
-    samples = _read(path)
-    if reading is not None:
-        reading.remember(path, samples)
-    return samples
 
 
 def scored_samples(path: Path) -> ScoredSamples:
@@ -102,14 +103,15 @@ def scored_samples(path: Path) -> ScoredSamples:
     """
     reading = _READING.get()
     if reading is None:
-        return ScoredSamples.of([sample.record for sample in read_samples(path)])
+        return ScoredSamples.of([sample.record for sample in each_sample(path)])
     if path.absolute() not in reading.scored:
-        read_samples(path)
+        for _ in each_sample(path):
+            pass
     return reading.scored[path.absolute()]
 
 
-def _read(path: Path) -> list[Sample]:
-    samples: list[Sample] = []
+def _lines(path: Path) -> Iterator[Sample]:
+    empty = True
     # a sample may hold characters that end a line elsewhere
     with readable(path, "name a samples_*.jsonl of a run"), regular(path).open(encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
@@ -131,10 +133,10 @@ def _read(path: Path) -> list[Sample]:
                 raise DataError(
                     f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
                 )
-            samples.append(Sample(RowRecord.from_dict(sample["rows"], where), sample, where))
-    if not samples:
+            empty = False
+            yield Sample(RowRecord.from_dict(sample["rows"], where), sample, where)
+    if empty:
         raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
-    return samples
 
 
 _DOC: Mapping[str, type] = {"query": str, "answers": list, "passages": list, "trace": dict}
