@@ -337,6 +337,50 @@ def test_what_is_beyond_the_model_is_declined(code: str, reply: str) -> None:
     assert declines(reply, code)
 
 
+# A reply that offers more help, behind its answer or before it.
+OFFERS = {
+    "de": [
+        "Es war 1890. Falls es noch etwas gibt, womit ich helfen kann, lass es mich wissen.",
+        "1890. Wenn es noch etwas gibt, wobei ich helfen kann, sagen Sie Bescheid.",
+        "Das ist etwas, wobei ich helfen kann. Es war 1890.",
+    ],
+    "cs": [
+        "Bylo to v roce 1890. Pokud je ještě něco, s čím mohu pomoci, dejte vědět.",
+        "1890. Dejte mi vědět, s čím mohu pomoci.",
+        "To je něco, s čím mohu pomoci: 1890.",
+    ],
+    "da": [
+        "Det var 1890. Sig til, hvis der er andet, jeg kan hjælpe med.",
+        "1890. Hvis der er mere jeg kan hjælpe med, så spørg endelig.",
+        "Ja, det er noget jeg kan hjælpe med. Svaret er 1890.",
+        "Jeg kan hjælpe med det. Det var i 1890.",
+    ],
+    "fi": ["Se oli vuonna 1890. Jos on jotain muuta, jossa voin auttaa, kerro toki."],
+    "hu": [
+        "1890-ben volt. Ha van még valami, amiben segíthetek, szóljon.",
+        "1890-ben. Ha bármi másban, amiben segíteni tudok, írjon.",
+    ],
+    "ka": ["ეს იყო 1890 წელს. თუ არის კიდევ რამე, რაშიც შემიძლია დაგეხმაროთ, მითხარით."],
+    "lt": ["Tai buvo 1890 m. Jei yra dar kas nors, kuo galiu padėti, praneškite."],
+    "pl": [
+        "To był rok 1890. Jeśli jest coś jeszcze, w czym mogę pomóc, daj znać.",
+        "1890. Daj znać, w czym mogę ci pomóc.",
+    ],
+    "ru": [
+        "Это было в 1890 году. Если есть что-то ещё, с чем я могу помочь, дайте знать.",
+        "В 1890 году. Скажите, в чём я могу помочь ещё.",
+    ],
+    "uk": ["Це було 1890 року. Якщо є ще щось, з чим я можу допомогти, дайте знати."],
+    "sl": ["Bilo je leta 1890. Če je še kaj, pri čemer lahko pomagam, povejte."],
+    "en": ["It was 1890. If there is anything else I can help with, let me know."],
+}
+
+
+@pytest.mark.parametrize(("code", "reply"), [(code, reply) for code, replies in OFFERS.items() for reply in replies])
+def test_an_offer_of_help_declines_nothing(code: str, reply: str) -> None:
+    assert not declines(reply, code)
+
+
 @pytest.mark.parametrize("code", _known())
 def test_an_apology_or_a_doubt_declines_only_where_no_answer_stands_behind_it(code: str) -> None:
     known = language(code)
