@@ -61,11 +61,14 @@ def place(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @contextmanager
 def files_up_to(size: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # a module that is first imported under the limit would leave a part of its bytecode behind
+    compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = compiled
 
 
 def files_in(folder: Path) -> dict[str, str]:

@@ -227,7 +227,8 @@ def test_a_limit_on_file_sizes_is_handled_the_same_way(tmp_path: Path, larger: P
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 
-    command = [sys.executable, "faulty_build.py", "none", str(path), *MANY, *more]
+    # -B: a module that is first imported under the limit would leave a part of its bytecode behind
+    command = [sys.executable, "-B", "faulty_build.py", "none", str(path), *MANY, *more]
     done = subprocess.run(
         command, cwd=FOLDER, capture_output=True, text=True, timeout=300, check=False, preexec_fn=limited
     )
