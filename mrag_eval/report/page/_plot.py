@@ -83,7 +83,7 @@ def plot(results: Places, chart: str = "scores", **chosen: str) -> Plot:
         if key not in values:
             raise ConfigError(f"chart '{name}': it has no list '{key}'{did_you_mean(key, values)}", "leave it out")
     title = {"text": charts[name].title, "subtitle": ", ".join(values.values()), "anchor": "start"}
-    return Plot({**spec, "title": title})
+    return Plot({**spec, "title": title, "config": {"legend": {"orient": "bottom", "labelLimit": 0}}})
 
 
 def _set(param: Mapping[str, Any], chosen: Mapping[str, str], name: str) -> dict[str, Any]:
