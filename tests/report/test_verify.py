@@ -239,7 +239,7 @@ def exit_code(*arguments: str | Path) -> int:
 def test_the_exit_code_is_that_of_faults_and_deviations(
     world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mrag_eval.platform.tasks_folder", lambda: world)
+    monkeypatch.setattr("mrag_eval.cli._compare.tasks_folder", lambda: world)
     out = world / "out"
     assert exit_code("verify", out) == 4
     assert "all scores follow from the samples, 2 deviations from the tasks' settings" in capsys.readouterr().out

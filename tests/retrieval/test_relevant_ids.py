@@ -217,7 +217,7 @@ def test_score_refuses_ids_that_no_passage_has() -> None:
         DataError, match=r"none of the relevant ids of 2 questions is in score: the rows' passages"
     ) as error:
         score(rows("Mill", "Quay"), ["hit@1", "shown@k"])
-    assert "corpus=" in str(error.value.next_step)
+    assert "name the corpus that was searched" in str(error.value.next_step)
     assert score([{**row, "reply": ""} for row in rows("Mill")], "language_mix").path.is_file()
 
 

@@ -85,9 +85,9 @@ def test_the_text_report_names_the_bounds(run: Path, capsys: pytest.CaptureFixtu
 
 def test_the_page_and_the_table_of_scores_have_them(run: Path) -> None:
     write_report([run], run / "page.html")
-    _, _, section = (run / "page.html").read_text("utf-8").partition('<h2 id="unscored">')
+    _, _, section = (run / "page.html").read_text("utf-8").partition('<h3 id="unscored">')
     table = section.partition("Replies without a readable choice")[2].partition("</table>")[0]
-    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in table.split("<tr>") if "<td" in line]
+    lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in re.split("<tr[^>]*>", table) if "<td" in line]
     assert [(language, unread, bounds) for _, language, unread, bounds in lines] == [
         ("en", "2.0", "70.0 to 72.0"),
         ("sw", "30.0", "40.0 to 70.0"),

@@ -192,9 +192,10 @@ def _index(config: TaskConfig) -> str:
 def _label(config: TaskConfig) -> str:
     """Return a policy in the papers' words, with the settings in which it differs from its mode's preset."""
     mode = str(config.mode)
+    preset = MODES.get(mode)
     # how another program searched is not recorded
-    unknown = mode == "all" and (config.searched_run[0] or config.kind == "own")
-    preset, parts = MODES.get(mode), ["as ranked there" if unknown else _WORDS.get(mode, mode)]
+    unknown = preset is not None and preset.takes_run and (config.searched_run[0] or config.kind == "own")
+    parts = ["as ranked there" if unknown else _WORDS.get(mode, mode)]
     if config.merge and (preset is None or config.merge != preset.merge):
         parts.append(f"merge {config.merge}")
     if config.query_translation and (preset is None or config.query_translation != preset.query_translation):

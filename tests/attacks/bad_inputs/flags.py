@@ -414,15 +414,15 @@ _HERE = {
 # Names that other programs, other commands and other folders have for what is here.
 NAMES = [
     *(
-        Case(command.format(name), [step], {"rule.yaml": f"rules: [{{metric: {name}, max_drop: 0.1}}]"})
-        for name, step in _HERE.items()
+        Case(command.format(name, n), [step], {f"rule{n}.yaml": f"rules: [{{metric: {name}, max_drop: 0.1}}]"})
+        for n, (name, step) in enumerate(_HERE.items())
         for command in (
             "score questions.jsonl -o new --metrics {0}",
             "report full --metrics {0}",
             "compare full full --metric {0}",
             "export full --format latex --metric {0}",
             f"{RUN} --metadata metrics={{0}}",
-            "gate --baseline full --candidate full --rules rule.yaml",
+            "gate --baseline full --candidate full --rules rule{1}.yaml",
         )
     ),
     Case(f"{RUN} --dry-run", ["--dry-run", "mrag-eval plan"]),
@@ -435,7 +435,7 @@ NAMES = [
             "tasks/mien.yaml": "did you mean 'mine.yaml'?",
         }.items()
     ),
-    Case("plan --tasks tasks/mine.yml", ["ends in .yaml"], {"tasks/mine.yml": "task: mine"}),
+    Case("plan --tasks tasks/own.yml", ["ends in .yaml"], {"tasks/own.yml": "task: own"}),
     Case("tasks tasks/mine.yaml", ["is a file", "mrag-eval plan --tasks tasks/mine.yaml"]),
     Case("run --config modles.yaml", ["did you mean 'models.yaml'?"]),
     Case("run --config models.yml", ["did you mean 'models.yaml'?"]),
