@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from mrag_eval.config import Measurement
 from mrag_eval.core import pipe_table
-from mrag_eval.report import Finding, LeafResult, TaskConfig
+from mrag_eval.report import Finding, LeafResult, ResultFile, TaskConfig
 from mrag_eval.report.files._leaves import Leaf, PageRow
 from mrag_eval.report.findings._find import findings
 from mrag_eval.scoring import TaskScores
@@ -67,7 +68,7 @@ def page(world: World, rng: np.random.Generator, *, same: bool) -> list[Finding]
             record = Measurement(name, {}, {"data": {"benchmark": name}, "retrieval": {"mode": "qlang"}}, {}, {})
             result = LeafResult(name, TaskScores.from_dict(score), TaskConfig({}, record), record)
             leaf = Leaf(model, name, f"{name} {model}", "qlang", name, "", result, None)
-            runs.append((leaf, None))
+            runs.append((leaf, ResultFile(Path(model) / "results.json", model, 0.0, {name: result})))
             rows[leaf.label] = [
                 PageRow((code, f"{code}{i}"), code, f"{i}" if same else f"{code}{i}", {"match": float(hit)}, {})
                 for at, code in enumerate(LANGUAGES)

@@ -149,7 +149,9 @@ def from_page(text: str) -> Iterator[Figure]:
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert table is not None
     assert data is not None
-    head, *rows = [re.findall(r"<t[hd]([^>]*)>(.*?)</t[hd]>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table[0])]
+    head, *rows = [
+        re.findall(r"<t[hd]([^>]*)>(.*?)</t[hd]>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table[0])
+    ]
     for (_, task), _, *cells in rows:
         for (_, name), (kind, cell) in zip(head[2:], cells, strict=True):
             n = re.search(r"n=(\d+)", cell)
