@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mrag_eval import models
 from mrag_eval.config import TRANSLATED
 from mrag_eval.controls._replies import ControlPool, ControlReply, control_replies, in_form
 from mrag_eval.core import ModelReply, RagDoc, RowScores, Scored
-from mrag_eval.scoring import METRICS, ControlRecord, Given, LanguageRule, Rules, control_of, read, row_scores
+from mrag_eval.scoring import (
+    METRICS,
+    ControlRecord,
+    Given,
+    LanguageRule,
+    Rules,
+    control_of,
+    in_common,
+    read,
+    row_scores,
+)
 
 # Longest texts of a class of lengths, in code points; those over the last are one more.
 LENGTHS = (20, 50, 100)
@@ -61,8 +69,7 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
 
     Every reply is read and scored as a model's would be, for every metric that declares the control.
     """
-    once: dict[Any, Any] = {}
-    found = {doc.id: _Row(once) for doc in docs}
+    found = {doc.id: _Row() for doc in docs}
     controls = control_replies(rule.names, docs, pool, rule.form)
     for start in range(0, len(docs), _TOGETHER):
         part = slice(start, start + _TOGETHER)
@@ -77,15 +84,14 @@ def reply_controls(docs: Sequence[RagDoc], pool: ControlPool, rule: ControlRule)
             if (chance := _chance(doc)) is not None:
                 found[doc.id].values["chance"] = dict.fromkeys(metrics, chance)
     return {
-        row: ControlRecord(own.values, own.shared(own.unscored), own.shared(own.missing)) for row, own in found.items()
+        row: ControlRecord(own.values, in_common(own.unscored), in_common(own.missing)) for row, own in found.items()
     }
 
 
 @dataclass
 class _Row:
-    """Collect the record of a row; ``once`` holds what the records of many rows have in common."""
+    """Collect the record of a row."""
 
-    once: dict[Any, Any]
     values: dict[str, Mapping[str, float]] = field(default_factory=dict)
     unscored: dict[str, Mapping[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -103,17 +109,11 @@ class _Row:
             values = {name: value for name, value in values.items() if name not in of_languages}
             own = {}
         if values:
-            self.values[control] = self.shared(values)
+            self.values[control] = in_common(values)
         if own and control != "foreign":
-            self.values[f"{control}, {length_class(reply.text)}"] = self.shared(own)
+            self.values[f"{control}, {length_class(reply.text)}"] = in_common(own)
         if unscored:
-            self.unscored[control] = self.shared(unscored)
-
-    def shared(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a part of the record, once in memory for all rows unless it holds values that few of them share."""
-        if any(isinstance(value, float) and value not in (0.0, 1.0) for value in part.values()):
-            return part
-        return self.once.setdefault(json.dumps(part), part)
+            self.unscored[control] = in_common(unscored)
 
 
 def _scored(

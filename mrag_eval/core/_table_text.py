@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
 
-class Displayed:
+class Displayed(ABC):
     """A result that shows itself alike on a terminal and in a notebook: as its ``text``, there in HTML."""
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """Return what the command prints."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return self.text

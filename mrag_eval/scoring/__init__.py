@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         RowRecord,
         TerritoryAnswer,
         TerritoryQuestion,
+        in_common,
         right_language,
         sufficiency_record,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
 from mrag_eval.core import (
@@ -25,6 +25,7 @@ from mrag_eval.models import CallCounts, summed
 from mrag_eval.platform import OPTIONAL, check_version, from_json, optional_beside, with_version
 from mrag_eval.scoring._answers import Answer
 
+T = TypeVar("T")
 # What came back from models: the role or the judge's seat -> counts, and counts by name.
 _CameBack = Mapping[str, Mapping[str, int | Mapping[str, int]]]
 _FIX = "run again with --log_samples --output_path FOLDER"
@@ -349,15 +350,20 @@ class RowRecord:
         check_version(value, where)
         record = from_json(cls, _without_nan({**value, **_in_common(value)}), where, _FIX)
         for name in ("cell", "values", "unscored", "came_back", "asked", "controls"):
-            # nobody else has the record yet; the text tells 0.0 from -0.0
-            object.__setattr__(record, name, _PARTS.setdefault(repr(part := getattr(record, name)), part))
-        if len(_PARTS) > 4096:
-            _PARTS.clear()
+            # nobody else has the record yet
+            object.__setattr__(record, name, in_common(getattr(record, name)))
         return record
 
 
-# Parts that many rows have alike, each once in memory; no row changes them.
 _PARTS: dict[str, Any] = {}
+
+
+def in_common(part: T) -> T:
+    """Return a part of a row's record, once in memory for the rows that have it alike; no row changes it."""
+    if len(_PARTS) > 4096:
+        _PARTS.clear()
+    # the text tells 0.0 from -0.0
+    return cast("T", _PARTS.setdefault(repr(part), part))
 
 
 def right_language(values: Mapping[str, float]) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from mrag_eval.cli import Session, app
 from mrag_eval.config import deep_merge
-from mrag_eval.report import Finding, finding_lines, findings_of
+from mrag_eval.report import Finding, finding_lines, findings_of, write_report
 from mrag_eval.report.findings._tests import Questions, confirmed, flip_p, peel, share_level, tail_p
 from tests.report.runs import CONFIG, row, write_full_run
 from tests.worlds.measured import with_all_records
@@ -123,6 +124,12 @@ def test_a_system_that_was_run_again_is_compared_with_its_run_before(
     assert first.sentence.startswith("one is worse than in its run before: ") == (share == 0.3)
     assert first.sentence.endswith("what differs: retrieval.k (5 → 7).")
     assert [one.kind for one in rest if one.kind != "whom"] == ["good", "unsaid"]
+    write_report([tmp_path], tmp_path / "page.html")
+    table = (tmp_path / "page.html").read_text("utf-8").partition(' id="changed"')[2].partition("</table>")[0]
+    shown = re.findall(r"<t[hd]\b[^>]*>([^<]*)", table)
+    assert shown[6] == "cause"
+    assert shown[-7:-5] == ["one", "match"]
+    assert shown[-1] == "what differs: retrieval.k (5 → 7)"
 
 
 def test_of_systems_that_score_alike_on_every_question_no_least_difference_is_named(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ SECTION = Section(
         Listing(
             "What changed since the run before of the same system",
             {"system": "system", "metric": "metric", "was": "was", "now": "now", "gap": "change", "p": "p"}
-            | {"differ": "what differs"},
+            | {"differ": "cause"},
             _changed,
             numbers=range(2, 6),
             id="changed",
