@@ -165,6 +165,8 @@ def test_the_stage_at_which_most_answers_are_lost_is_said(tmp_path: Path) -> Non
         "did not use the relevant passage that was shown."
     )
     assert found["lost"].subjects == ("not retrieved",)
+    # whether they are in reach of a search in their own language is known by the oracle
+    assert found["lost"].next.endswith("""--metadata '{"retrieval": {"mode": "gold_lang"}}' --output_path OUT""")
 
 
 @pytest.mark.parametrize("width", range(20, 100, 7))

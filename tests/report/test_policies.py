@@ -11,7 +11,7 @@ import pytest
 from lm_eval.tasks import TaskManager
 
 from mrag_eval.platform import ConfigError, DataError
-from mrag_eval.report import Table, render, report_tables
+from mrag_eval.report import Table, findings_of, render, report_tables
 from tests.tables import single_spaced, told
 from tests.worlds.measured import with_records
 from tests.worlds.small import BASE, ScriptedLM, write_task, write_world
@@ -152,14 +152,21 @@ def test_passages_that_are_lost_across_languages_are_named_with_the_command(
     bound = leaf(0.99, oracle, mode="gold_lang")
     bound["scores"]["metrics"]["hit@20"] = measure({"en->en": 0.99, "en->ar": oracle}, 0.99, oracle)
     path = write(tmp_path / "results_1.json", {"a": leaf(0.9, 0.25), "b": bound})
-    notes = [note for note in report_tables("policies", [path])[1].notes if note.startswith("lost across")]
+    notes = [note for note in report_tables("policies", [path])[1].notes if note.startswith("Lost across")]
     # en → en is 90 of 99, and within one language
     expected = (
-        "lost across languages in 1 pair, hit@20 of direct and of the language oracle: en → ar 25.0 of 95.0. What a "
-        "merge finds of them, all else as it was: mrag-eval run --model dummy --tasks a "
+        "Lost across languages in 1 pair, hit@20 of a direct search and of the language oracle: en → ar 25.0 of 95.0. "
+        "What a merge finds of them: mrag-eval run --model dummy --tasks a "
         '--metadata \'{"retrieval": {"merge": "centered"}}\' --output_path OUT'
     )
     assert notes == ([expected] if lost else [])
+    told = [one for one in findings_of([path]) if one.template == "across"]
+    assert [f"{one.sentence} What a merge finds of them: {one.next}" for one in told] == notes
+    for one in told:
+        assert (one.kind, one.subjects) == ("lost", ["en → ar"])
+        assert {name: (found.value, found.n) for name, found in one.numbers.items()} == {
+            "en → ar, direct": (0.25, 50), "en → ar, oracle": (0.95, 50)
+        }  # fmt: skip
 
 
 def test_a_run_that_another_one_replaces_is_named_where_it_searched_otherwise(tmp_path: Path) -> None:

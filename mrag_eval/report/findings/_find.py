@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.config import SOURCES
+from mrag_eval.core import same_language
 from mrag_eval.planning import deviations
 from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
@@ -20,6 +21,7 @@ from mrag_eval.report.findings._languages import Languages, marked, named
 from mrag_eval.report.findings._record import MOST, Finding, Number, sentences
 from mrag_eval.report.findings._systems import RunAgain, Seen, Systems, few, ranked, seen
 from mrag_eval.report.findings._tests import LEAST, share_level
+from mrag_eval.report.tables._policies import lost_across, run_with
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 Runs = Sequence[tuple[Leaf, ResultFile]]
@@ -49,8 +51,10 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
     levels = share_level({kind: asked[kind] for kind, of in kinds.items() if of.tests})
     found = [one for kind, of in kinds.items() for one in of.say(levels.get(kind, 0.0))]
     found += _lost([leaf for one in ranked(shown) for leaf in one.system.leaves])
+    if {"all", "gold_lang"} <= {leaf.mode for leaf in newest.values()}:
+        found += lost_across({file.path: file for _, file in runs}.values())[:1]
     said = [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
-    return [replace(one, next=_next(one, runs)) for one in said]
+    return [replace(one, next=one.next or _next(one, runs)) for one in said]
 
 
 def _next(finding: Finding, runs: Runs) -> str:
@@ -96,7 +100,17 @@ def _lost(leaves: Sequence[Leaf]) -> list[Finding]:
     whose = " of all systems" if len({leaf.run for leaf in leaves}) > 1 else ""
     words = {"wrong": number_of(wrong, "wrong answer"), "whose": whose, "n": f"{n:,}"}
     words |= {"why": known[stage], "second": second}
-    return [Finding("lost", "lost", words, subjects=(stage,), rows={"tasks": [leaf.label for leaf in leaves]})]
+    searched = () if any(leaf.mode == "gold_lang" for leaf in leaves) or stage != "not retrieved" else leaves
+    by_task = [
+        (leaf.task, score.by) for leaf in searched if leaf.mode == "all" for score in leaf.result.metrics.values()
+    ]
+    # what lies in reach of a search in another language is known by the language oracle alone
+    crossing = (
+        task for task, by in by_task if any(not same_language(*pair.split("->")) for pair in by.get("pair", ()))
+    )
+    command = next((run_with(task, mode="gold_lang") for task in crossing), "")
+    rows = {"tasks": [leaf.label for leaf in leaves]}
+    return [Finding("lost", "lost", words, subjects=(stage,), rows=rows, next=command)]
 
 
 def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages) -> list[Finding]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from mrag_eval.config import ALL_BUT_THE_MODEL, MODES, SHOWN, differences, shown, upper_bound
-from mrag_eval.core import points, same_language
+from mrag_eval.core import same_language
 from mrag_eval.platform import DataError, number_of
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.files._results import LeafResult, outcomes_text, read_results
+from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._scores import Score, scores_of
 from mrag_eval.report.files._task_config import TaskConfig
+from mrag_eval.report.findings._record import Finding, Number
 from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._requirements import OF_THE_INDEX
 from mrag_eval.report.tables._row_settings import OF_THE_ANSWER, unlike_shipped
@@ -118,13 +119,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     its task as shipped, the later of several, and a note names the settings that differ. Raises DataError if no result
     has a ranking measure by language pair.
     """
-    found: dict[_Setting, dict[str, list[_Policy]]] = {}
-    for file in read_results([Path(path) for path in results]):
-        for leaf in file.leaves.values():
-            scores = {(score.metric, score.dimension, score.cell): score for score in scores_of(file, leaf)}
-            policy = _Policy(leaf, scores, file.part(leaf.task))
-            if policy.measures:
-                found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
+    found = _policies(read_results([Path(path) for path in results]))
     if not found:
         raise DataError(
             f"--layout policies: no result in {', '.join(map(str, results))} has hit, mrr or ndcg by language pair",
@@ -134,11 +129,7 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
     runs: Runs = {}
     tables = []
     for number, (setting, named) in enumerate(found.items(), 1):
-        policies = {
-            label: min(several, key=lambda one: (len(one.differs) + (one.part is not None), len(one.leaf.outcomes)))
-            for label, several in named.items()
-        }
-        runs[setting] = policies
+        policies = runs[setting] = {label: _usual(several) for label, several in named.items()}
         left_out = ((label, _otherwise(one, policies[label])) for label, several in named.items() for one in several)
         notes = tuple(
             dict.fromkeys(f"{label}: a run is left out, of which {other}" for label, other in left_out if other)
@@ -148,6 +139,23 @@ def policy_tables(results: Sequence[Path | str]) -> list[Table]:
             for t in (_means(number, setting, policies), _pairs(number, setting, policies))
         ]
     return [*tables, *_shares(runs)]
+
+
+def _policies(files: Iterable[ResultFile]) -> dict[_Setting, dict[str, list[_Policy]]]:
+    """Return the runs of every policy in each setting, the latest first."""
+    found: dict[_Setting, dict[str, list[_Policy]]] = {}
+    for file in files:
+        for leaf in file.leaves.values():
+            scores = {(score.metric, score.dimension, score.cell): score for score in scores_of(file, leaf)}
+            policy = _Policy(leaf, scores, file.part(leaf.task))
+            if policy.measures:
+                found.setdefault(_setting(leaf.config), {}).setdefault(_label(leaf.config), []).insert(0, policy)
+    return found
+
+
+def _usual(several: Sequence[_Policy]) -> _Policy:
+    """Return the run that is like its task as shipped, the first of several."""
+    return min(several, key=lambda one: (len(one.differs) + (one.part is not None), len(one.leaf.outcomes)))
 
 
 def _otherwise(other: _Policy, chosen: _Policy) -> str:
@@ -243,13 +251,22 @@ def _pairs(number: int, setting: _Setting, policies: Mapping[str, _Policy]) -> T
         for label, policy, suffix in _ordered(policies):
             cells = tuple(_cell(policy, name, suffix, "pair", pair) for name in columns)
             rows.append(Row((pair.replace("->", " → "), label), policy.source, cells, tuple(policy.differs)))
-    notes = ("a pair is the language of the question → that of its document", *_lost(policies))
+    notes = (
+        "a pair is the language of the question → that of its document",
+        *(f"{one.sentence} What a merge finds of them: {one.next}" for one in _lost(policies)),
+    )
     title = f"{setting.title} · by language pair"
     stub = ("pair", "policy")
     return Table(f"{number}-pairs", title, stub, columns, tuple(rows), 1, notes, intervals=True)
 
 
-def _lost(policies: Mapping[str, _Policy]) -> list[str]:
+def lost_across(files: Iterable[ResultFile]) -> list[Finding]:
+    """Return what a direct search loses in each setting in which the language oracle was run too."""
+    found = _policies(files).values()
+    return [lost for named in found for lost in _lost({label: _usual(several) for label, several in named.items()})]
+
+
+def _lost(policies: Mapping[str, _Policy]) -> list[Finding]:
     """Return where a direct search shows fewer of the passages in another language than the oracle does, if anywhere.
 
     The intervals of a pair must not meet. The command searches again, with a merge that may find those passages.
@@ -258,25 +275,31 @@ def _lost(policies: Mapping[str, _Policy]) -> list[str]:
     # the merge is of vectors
     if direct is None or oracle is None or direct.leaf.config.kind not in (None, "dense"):
         return []
-    measure = next((name for name in (SHOWN, *direct.measures) if direct.has(name) and oracle.has(name)), None)
-    lost: dict[str, tuple[float, float]] = {}
-    for (metric, dimension, pair), found in direct.scores.items():
-        bound = oracle.scores.get((metric, dimension, pair))
-        if (metric, dimension) != (measure, "pair") or bound is None or same_language(*pair.split("->")):
+    measure = next((name for name in (SHOWN, *direct.measures) if direct.has(name) and oracle.has(name)), "")
+    lost: dict[str, tuple[Number, Number]] = {}
+    for (metric, dimension, pair), score in direct.scores.items():
+        most = oracle.scores.get((metric, dimension, pair))
+        if (metric, dimension) != (measure, "pair") or most is None or same_language(*pair.split("->")):
             continue
-        high, low = found.high, bound.low
-        if found.value is not None and bound.value is not None and high is not None and low is not None and high < low:
-            lost[pair.replace("->", " → ")] = found.value, bound.value
+        if score.value is None or most.value is None or score.high is None or most.low is None:
+            continue
+        if score.high < most.low:
+            found = Number(score.value, measure, score.low, score.high, score.n)
+            lost[pair.replace("->", " → ")] = found, Number(most.value, measure, most.low, most.high, most.n)
     if not lost:
         return []
-    worst = sorted(lost, key=lambda pair: lost[pair][0] - lost[pair][1])[:3]
-    told = ", ".join(f"{pair} {points(lost[pair][0])} of {points(lost[pair][1])}" for pair in worst)
-    return [
-        f"lost across languages in {number_of(len(lost), 'pair')}, {measure} of direct and of the language oracle: "
-        f"{told}. What a merge finds of them, all else as it was: mrag-eval run --model dummy "
-        f"--tasks {direct.leaf.task} "
-        '--metadata \'{"retrieval": {"merge": "centered"}}\' --output_path OUT'
-    ]
+    pairs = sorted(lost, key=lambda pair: lost[pair][0].value - lost[pair][1].value)
+    worst = ", ".join(f"{pair} {lost[pair][0]:value} of {lost[pair][1]:value}" for pair in pairs[:3])
+    words = {"pairs": number_of(len(lost), "pair"), "measure": measure, "worst": worst}
+    numbers = {f"{pair}, {whose}": lost[pair][at] for pair in pairs for at, whose in enumerate(("direct", "oracle"))}
+    command = run_with(direct.leaf.task, merge="centered")
+    return [Finding("lost", "across", words, numbers, pairs, next=command)]
+
+
+def run_with(task: str, **retrieval: str) -> str:
+    """Return the command that searches for the questions of a task again, with other settings."""
+    settings = json.dumps({"retrieval": retrieval})
+    return f"mrag-eval run --model dummy --tasks {task} --metadata '{settings}' --output_path OUT"
 
 
 def _shares(runs: Runs) -> list[Table]:
