@@ -122,7 +122,9 @@ def test_a_question_alone_is_ranked_as_in_a_batch(index: Index, merge: str) -> N
 
 
 @pytest.mark.parametrize("merge", ["centered", "turns"])
-@pytest.mark.parametrize("settings", [{"store": "float16"}, {"store": "int8"}, {"factory": "HNSW16"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{"store": "float16"}, {"store": "int8"}, {"factory": "HNSW16"}, {"factory": "IVF2,Flat"}], ids=str
+)
 def test_coded_and_approximate_shards_are_merged_alike(
     settings: dict[str, Any], merge: str, index: Index, tmp_path: Path
 ) -> None:
