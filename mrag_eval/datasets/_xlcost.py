@@ -27,11 +27,11 @@ from mrag_eval.core import PAGE, Passage, RagDoc, is_language, normalize_languag
 from mrag_eval.datasets._base import Benchmark, DataBlock, Expected, LoaderSpec
 from mrag_eval.datasets._content import Part
 from mrag_eval.datasets._declaration import Declaration, GitHubFiles
-from mrag_eval.datasets._files import parquet, require_path, require_text, sha256_file, unique_ids
+from mrag_eval.datasets._files import github_file, parquet, require_path, require_text, sha256_file, unique_ids
 from mrag_eval.datasets._imbalance import Imbalance, refuse_imbalance
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._versions import Version, imbalanced
-from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, country_pages, github_file, read_xlcost_passages
+from mrag_eval.datasets._xlcost_corpus import CorpusPassages, counted, country_pages, read_xlcost_passages
 from mrag_eval.platform import DataError, JsonFault, content_key, json_value, number_of
 
 REPOSITORY = GitHubFiles(

@@ -38,7 +38,7 @@ from mrag_eval.scoring import METRIC_NAMES
 from mrag_eval.systems import ask_with, reply_of
 from tests.report.test_rerun import results_file
 from tests.task.test_hook import run
-from tests.worlds import finished_runs, mkqa, nomiracl, xlcost, xrag
+from tests.worlds import afriqa, finished_runs, mkqa, nomiracl, xlcost, xrag
 from tests.worlds.data_blocks import NEEDED
 from tests.worlds.small import BASE, write_task, write_world
 
@@ -390,6 +390,7 @@ def _own(folder: Path) -> None:
 
 # The files of benchmarks as their makers write them, and the blocks that read them.
 WRITTEN: dict[str, tuple[Callable[[Path], Any], dict[str, Any]]] = {
+    "afriqa": (afriqa.write, {"path": "", "language": "ha", "languages": ["fon", "ha"]}),
     "jsonl": (_own, {"path": "questions.jsonl", "corpus": "corpus.jsonl"}),
     "mkqa": (mkqa.write_all, {"path": "", "language": "fr", "subset": "all"}),
     "nomiracl": (nomiracl.write, {"path": "", "language": "de"}),

@@ -48,7 +48,7 @@ WRITERS = {
     "mrag_eval/platform/_sharing.py": "back",
     "mrag_eval/platform/_sheets.py": "made",
     "mrag_eval/platform/_store.py": "back",
-    "mrag_eval/datasets/_xlcost_corpus.py": "back",
+    "mrag_eval/datasets/_files.py": "back",
     "mrag_eval/datasets/_kilt.py": "back",
     "mrag_eval/models/_answering.py": "back",
     "mrag_eval/models/_bodies.py": "back",

@@ -33,6 +33,7 @@ from mrag_eval.datasets import (
 from mrag_eval.datasets._declaration import OWN_BREAKDOWNS
 from mrag_eval.platform import ConfigError, DataError, tasks_folder
 from mrag_eval.scoring import METRICS, row_record, summarize
+from tests.worlds import afriqa as afriqa_files
 from tests.worlds import mkqa as mkqa_rows
 from tests.worlds import nomiracl as nomiracl_files
 from tests.worlds import xlcost as xlcost_files
@@ -208,9 +209,11 @@ def rows_of(test_data: Path, tmp_path: Path) -> Any:
     mkqa_rows.write_all(tmp_path)
     nomiracl_files.write(tmp_path)
     xlcost_files.write(tmp_path)
+    afriqa_files.write(tmp_path)
     lines = str(test_data / "borderlines")
     small = str(tmp_path)
     blocks: dict[str, list[dict[str, Any]]] = {
+        "afriqa": [{"path": small, "language": code, "languages": ["fon", "ha"]} for code in afriqa_files.CODES],
         "blend": [{"path": str(test_data / "blend")}],
         "blend_saq": [{"path": str(test_data / "blend" / "annotations")}],
         "bordirlines": [{"borderlines": lines, "persona": persona} for persona in ("plain", "demographic")],

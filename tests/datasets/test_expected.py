@@ -23,6 +23,8 @@ def test_every_loader_of_published_rows_tells_what_it_expects() -> None:
 @pytest.mark.parametrize(
     ("data", "rows", "languages", "culture"),
     [
+        ({"benchmark": "afriqa", "language": "ha"}, 300, "ha", 0),
+        ({"benchmark": "afriqa", "language": "yo"}, None, "yo", 0),
         ({"benchmark": "blend"}, 5081, "en", 13),
         ({"benchmark": "blend", "language": "ko"}, 366 + 290, "en", 1),
         ({"benchmark": "blend", "source": "annotations"}, None, "en", 13),

@@ -30,7 +30,7 @@ from mrag_eval.datasets._files import commit_of
 from mrag_eval.datasets._identity import Status, published_record
 from mrag_eval.platform import content_key
 from scripts import published_rows as script
-from tests.worlds import mkqa, nomiracl, xlcost, xrag
+from tests.worlds import afriqa, mkqa, nomiracl, xlcost, xrag
 from tests.worlds.bordirlines import real_queries, write_bordirlines
 from tests.worlds.data_blocks import NEEDED
 
@@ -103,6 +103,12 @@ def _borderlines(folder: Path, test_data: Path) -> list[dict[str, Any]]:
     more = {"path": str(hits.relative_to(folder)), "embedder": "m3", "resource_groups": "groups.json"}
     flipped = {"documents": "all", "flip": True, "annotations": "human"}
     return [lines, {**lines, "languages": ["ko"]}, {**lines, **more}, {**lines, **more, **flipped}]
+
+
+def _afriqa(folder: Path, test_data: Path) -> list[dict[str, Any]]:
+    afriqa.write(folder)
+    block = {"path": ".", "language": "ha", "languages": ["fon", "ha"]}
+    return [block, {**block, "answers": "pivot"}, {**block, "corpus": "none"}]
 
 
 def _blend(folder: Path, test_data: Path) -> list[dict[str, Any]]:
@@ -193,8 +199,8 @@ def _xrag(folder: Path, test_data: Path) -> list[dict[str, Any]]:
 
 # benchmark -> files in a folder, and data blocks whose paths are relative to it
 COPIES: dict[str, Callable[[Path, Path], list[dict[str, Any]]]] = {
-    "blend": _blend, "blend_saq": _blend_saq, "bordirlines": _borderlines, "click": _click, "demo": _demo,
-    "jsonl": _jsonl, "mkqa": _mkqa, "nomiracl": _nomiracl, "tydiqa": _tydiqa, "xlcost": _xlcost,
+    "afriqa": _afriqa, "blend": _blend, "blend_saq": _blend_saq, "bordirlines": _borderlines, "click": _click,
+    "demo": _demo, "jsonl": _jsonl, "mkqa": _mkqa, "nomiracl": _nomiracl, "tydiqa": _tydiqa, "xlcost": _xlcost,
     "xor_tydi": _xor_tydi, "xquad": _xquad, "xrag": _xrag,
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ PAPERS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
     Path(__file__).with_name("paper_settings.yaml").read_text("utf-8")
 )
 # Folders without a paper whose runs have settings of ours.
-WITHOUT = {"demo", "blend_saq"}
+WITHOUT = {"demo", "blend_saq", "afriqa"}
 UNSTATED = "not stated"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from mrag_eval.core import PAGE, Passage, RagDoc
 from mrag_eval.datasets import Benchmark, load_benchmark
-from mrag_eval.datasets import _xlcost_corpus as github
+from mrag_eval.datasets import _files as github
 from mrag_eval.datasets._xlcost_corpus import _named, country_pages
 from mrag_eval.platform import ConfigError, DataError
 from tests.worlds.xlcost import corpus_rows, question_rows, write, write_parquet

@@ -20,7 +20,7 @@ from mrag_eval.planning import Plan, PlannedTask, leaves_of, plan_for
 from mrag_eval.platform import tasks_folder
 from mrag_eval.prompts import load_template
 from mrag_eval.text import estimated_tokens
-from tests.worlds import bordirlines, mkqa, nomiracl, xlcost, xrag
+from tests.worlds import afriqa, bordirlines, mkqa, nomiracl, xlcost, xrag
 from tests.worlds.model_server import Answer, ModelServer, asked, said
 
 KNOWN = listed_in([tasks_folder()])
@@ -53,6 +53,10 @@ WORLDS = {
     "xlcost": {"data": {"path": "COPY/xlcost", "tokenizer": "model_free"}},
     "xrag": {"data": {"path": "COPY/xrag"}},
     "nomiracl": {"data": {"path": "COPY/nomiracl"}},
+    "afriqa": {
+        "data": {"path": "COPY/afriqa", "languages": ["fon", "ha"]},
+        "retrieval": {"kind": "bm25", "translator": None},
+    },
     "bordirlines": {"data": {"path": "COPY/bordirlines", "borderlines": "REAL/borderlines"}},
     "xquad": {"data": {"path": "REAL/xquad", "share": 0.02}, "retrieval": {"kind": "bm25"}},
     "blend": {"data": {"path": "REAL/blend"}},
@@ -79,6 +83,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory, test_data: Path) -> Path:
     xlcost.write(home / "xlcost")
     xrag.write(home / "xrag")
     nomiracl.write(home / "nomiracl")
+    afriqa.write(home / "afriqa")
     bordirlines.write_bordirlines(home / "bordirlines", bordirlines.real_queries(test_data))
     passages = [Passage(f"{code}-1", code, f"1890 {code}", "", f"{code}-1") for code in dict.fromkeys(LANGUAGES)]
     # those of the questions whose pages are to be found

@@ -180,6 +180,7 @@ def test_the_axes_are_the_lists_of_the_loaders() -> None:
     assert axis("blend_saq", "country") == countries()
     # English has its own entries, since not every setting asks in it
     assert sorted([*axis("mkqa", "language"), "en"]) == languages("mkqa")
+    assert sorted(axis("afriqa", "language")) == languages("afriqa")
     assert sorted(axis("xor_tydi", "language")) == languages("xor_tydi")
     assert sorted(axis("xquad_rag", "language")) == languages("xquad")
     assert sorted([*axis("xrag", "language"), "en"]) == languages("xrag")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NEEDED: Mapping[str, dict[str, Any]] = {
+    "afriqa": {"language": "ha"},
     "mkqa": {"language": "de"},
     "nomiracl": {"language": "de"},
     "xor_tydi": {"language": "ko"},

@@ -116,6 +116,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {"retrieval": Retrieval, "agent": Agent, "
 _TASK: dict[str, Any] = {"metrics": ["match"], "data": {"benchmark": "jsonl", "path": "questions.jsonl"}}
 # Keys that a benchmark requires.
 _DATA: dict[str, dict[str, Any]] = {
+    "afriqa": {"language": "ha"},
     "blend": {"country": "Algeria"},
     "blend_saq": {"country": "Algeria"},
     "mkqa": {"language": "de"},
