@@ -22,7 +22,7 @@ from tests.worlds.small import BASE, write_task
 PROGRAM = str(Path(__file__).with_name("killed_runs.py"))
 SEATS, IN_FLIGHT = 3, 2
 
-KILLS, SEED = 50, 2
+KILLS, SEED = 30, 2
 
 
 def judge(body: dict[str, Any], attempt: int) -> Answer:

@@ -27,7 +27,7 @@ COMMANDS = [page for page in PAGES if any(b.executed for b in blocks_of(page))]
 # Pages whose commands run in the first stage; the others run in the second.
 FIRST = ("README.md",)
 # Pages whose commands are also started as a reader starts them, as programs that import everything themselves.
-AS_PROGRAMS = ("docs/corpora.md", "docs/own_benchmark.md", "docs/provenance.md")
+AS_PROGRAMS = ("docs/corpora.md", "docs/own_benchmark.md")
 
 
 def name(page: Path) -> str:
