@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,11 +18,19 @@ from mrag_eval.retrievers.build._centering import write_means
 from mrag_eval.retrievers.build._dense_files import vectors_name
 from mrag_eval.retrievers.build._factory import AUTO, DEFAULT_RECALL, EXACT, FEW, Approximation, approximation
 from mrag_eval.retrievers.build._index_writer import IndexWriter
-from mrag_eval.retrievers.build._linking import LinkedPart, link_parts
-from mrag_eval.retrievers.build._passages_finish import read_passages
-from mrag_eval.retrievers.build._replacing import check_target, discard, move_into_place, remove_unfinished
+from mrag_eval.retrievers.build._passages_finish import finish_passages, read_passages
+from mrag_eval.retrievers.build._replacing import (
+    UNFINISHED,
+    begin,
+    check_target,
+    discard,
+    move_into_place,
+    remove_unfinished,
+)
 from mrag_eval.retrievers.build._settings import BuildSettings
 from mrag_eval.retrievers.build._windows import Made
+from mrag_eval.retrievers.embedding._sparse_encoders import SparseVector
+from mrag_eval.retrievers.index._hashing import ContentHash
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._load import load_index
 from mrag_eval.retrievers.index._passages import LOOKUP_HASHES, PassageStore
@@ -29,12 +38,18 @@ from mrag_eval.retrievers.shards._codes import FLOAT32
 from mrag_eval.retrievers.shards._faiss_shard import FaissShard
 from mrag_eval.retrievers.shards._manifest import (
     ApproximateRecord,
+    FileRecord,
+    LanguageRecord,
     Manifest,
+    approximate_name,
     check_files,
+    file_record,
+    library_versions,
     manifest_bytes,
     parse_manifest,
+    write_manifest,
 )
-from mrag_eval.retrievers.shards._sparse_rows import vectors_by_passage
+from mrag_eval.retrievers.shards._sparse_shard import FILES
 
 
 def join_indexes(parts: Sequence[str | Path], path: str | Path, *, overwrite: bool = False) -> Index:
@@ -276,3 +291,146 @@ def check_ids(folders: Sequence[Path], manifests: Sequence[Manifest]) -> None:
                     f"indexes {one} and {other} both hold the passages {named}{more}",
                     "ids must be unique in the whole index: leave these passages out of one",
                 )
+
+
+@dataclass(frozen=True)
+class LinkedPart:
+    """The languages to take from one index."""
+
+    folder: Path
+    manifest: Manifest
+    languages: tuple[str, ...]
+
+
+def link_parts(
+    parts: Sequence[LinkedPart],
+    building: Path,
+    *,
+    whole: Sequence[Manifest],
+    wanted: Approximation | None,
+    approximate: Callable[[Path], dict[str, ApproximateRecord]] | None = None,
+) -> None:
+    """Write an index into the folder ``building`` whose shards are those of the parts, under a second name.
+
+    Args:
+        parts: no two of them with the same language.
+        building: an existing folder is replaced.
+        whole: the manifests of all merged indexes, for the content hash and the sources.
+        wanted: the approximation to record in the manifest.
+        approximate: builds new approximate shards in the folder; None keeps those of the parts.
+    """
+    begin(building)
+    files: dict[str, FileRecord] = {}
+    languages: dict[str, LanguageRecord] = {}
+    for part in parts:
+        replaced = {approximate_name(lang) for lang in part.languages} if approximate else set()
+        for name, record in part.manifest.files.items():
+            # of a language of the part, and not rewritten for all languages
+            is_rewritten = name.startswith("passages/") and not name.endswith((".text", ".offsets"))
+            is_of_part = name.split("/")[1].partition(".")[0] in (*part.languages, "joint")
+            if is_of_part and not is_rewritten and name not in replaced:
+                _link(part.folder / name, building / name)
+                files[name] = record
+        languages |= {lang: part.manifest.languages[lang] for lang in part.languages}
+    finish_passages(building, tuple(sorted(languages)))
+    if approximate is not None:
+        records = approximate(building)
+        languages = {
+            lang: record.model_copy(update={"approximate": records.get(lang)}) for lang, record in languages.items()
+        }
+    for file in sorted(building.rglob("*")):
+        name = file.relative_to(building).as_posix()
+        if file.is_file() and name not in files and name != UNFINISHED:
+            with file.open("rb") as handle:
+                os.fsync(handle.fileno())
+            files[name] = file_record(file)
+    languages = {lang: _marked(record, lang, whole) for lang, record in languages.items()}
+    write_manifest(building, _merged_manifest(whole, languages, files, wanted))
+    (building / UNFINISHED).unlink()
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _merged_manifest(
+    manifests: Sequence[Manifest],
+    languages: dict[str, LanguageRecord],
+    files: dict[str, FileRecord],
+    wanted: Approximation | None,
+) -> Manifest:
+    content = ContentHash()
+    for manifest in manifests:
+        content.add_all(manifest.content_hash)
+    return manifests[0].model_copy(
+        update={
+            "content_hash": content.hexdigest,
+            "passages": sum(record.passages for record in languages.values()),
+            "languages": languages,
+            "versions": library_versions(),
+            "sources": _sources(manifests),
+            "approximation": wanted.asked() if wanted else None,
+            "imported": tuple(record for manifest in manifests for record in manifest.imported),
+            "files": files,
+        }
+    )
+
+
+def _marked(record: LanguageRecord, lang: str, manifests: Sequence[Manifest]) -> LanguageRecord:
+    """Return the record with the mark of a starter corpus, if one was merged into the language."""
+    held = (manifest.languages[lang].selection for manifest in manifests if lang in manifest.languages)
+    return record.model_copy(update={"selection": next((one for one in held if one is not None), None)})
+
+
+def _sources(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Return the origin of each language's documents; several sources are joined, each once."""
+    found: dict[str, list[str]] = {}
+    for manifest in manifests:
+        for lang, source in manifest.sources.items():
+            known = found.setdefault(lang, [])
+            known += [one for one in source.split("; ") if one not in known]
+    return {lang: "; ".join(sources) for lang, sources in found.items()}
+
+
+_POSTINGS = 4 << 20
+_PASSAGES = 4_096
+
+
+def vectors_by_passage(shard: Path, count: int, scratch: Path) -> Iterator[list[SparseVector]]:
+    """Yield the vectors of ``count`` passages, 4,096 at a time, terms ascending; ``scratch`` is a working folder.
+
+    Two passes over the postings. Memory grows with the vocabulary and the passages (16 bytes each), not with the
+    postings.
+    """
+    starts, rows, weights = (read_array(shard / name) for name in FILES)
+    total = int(starts[-1])
+    lengths = np.zeros(count, dtype=np.int64)
+    for first in range(0, total, _POSTINGS):
+        lengths += np.bincount(rows[first : min(first + _POSTINGS, total)], minlength=count)
+    begins = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(lengths, out=begins[1:])
+    scratch.mkdir(parents=True, exist_ok=True)
+    kept = max(total, 1)
+    terms: Any = np.memmap(scratch / "terms", dtype="<i4", mode="w+", shape=(kept,))
+    values: Any = np.memmap(scratch / "weights", dtype="<f4", mode="w+", shape=(kept,))
+    cursor = begins[:-1].copy()
+    for first in range(0, total, _POSTINGS):
+        last = min(first + _POSTINGS, total)
+        passage = np.asarray(rows[first:last])
+        term = np.searchsorted(starts, np.arange(first, last), side="right") - 1
+        order = np.argsort(passage, kind="stable")
+        distinct, at, times = np.unique(passage[order], return_index=True, return_counts=True)
+        place = np.repeat(cursor[distinct] - at, times) + np.arange(len(order))
+        terms[place] = term[order]
+        values[place] = np.asarray(weights[first:last])[order]
+        cursor[distinct] += times
+    for low in range(0, count, _PASSAGES):
+        bounds = begins[low : low + _PASSAGES + 1].tolist()
+        yield [
+            SparseVector(np.array(terms[a:b], dtype=np.int32), np.array(values[a:b], dtype=np.float32))
+            for a, b in pairwise(bounds)
+        ]

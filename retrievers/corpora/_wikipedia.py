@@ -20,8 +20,7 @@ from mrag_eval.retrievers.corpora._editions import Edition, Pages
 from mrag_eval.retrievers.corpora._hub_stream import said, stream_rows
 from mrag_eval.retrievers.corpora._outlines import Outline, outline_of_markup, outline_of_text
 from mrag_eval.retrievers.corpora._reading import Reading, Stream, table_rows
-from mrag_eval.retrievers.corpora._wiki_pages import WikiPage, read_pages
-from mrag_eval.retrievers.corpora._wikitext import MarkupError, plain_text
+from mrag_eval.retrievers.corpora._wiki_pages import MarkupError, WikiPage, plain_text, read_pages
 
 log = logging.getLogger(__name__)
 

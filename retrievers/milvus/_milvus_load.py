@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mrag_eval.platform import ConfigError, CorpusError, Wait, did_you_mean
+from mrag_eval.platform import ConfigError, CorpusError, Wait, did_you_mean, read_array
 from mrag_eval.retrievers.index._index import Index
 from mrag_eval.retrievers.index._means import MEANS, means_of
 from mrag_eval.retrievers.index._passages import PassageStore
@@ -26,7 +27,6 @@ from mrag_eval.retrievers.milvus._milvus_shard import DENSE, SPARSE
 from mrag_eval.retrievers.shards._bm25_shard import Bm25Shard
 from mrag_eval.retrievers.shards._manifest import Manifest
 from mrag_eval.retrievers.shards._sparse_shard import FILES as SPARSE_FILES
-from mrag_eval.retrievers.shards._transposed import BM25_FILES, passage_vectors
 
 # Vector indexes whose scores are exact inner products, with the parameters that Milvus requires.
 VECTOR_INDEXES: dict[str, dict[str, int]] = {
@@ -266,3 +266,57 @@ class _Load:
             for token, number in numbered.items():
                 tokens[number] = token
             self.notes.write(f"vocabulary/{name}", tokens)
+
+
+# postings read at a time
+_BLOCK = 1 << 22
+
+BM25_FILES = ("indptr.csc.index.npy", "indices.csc.index.npy", "data.csc.index.npy")
+
+
+def passage_vectors(
+    folder: Path, files: tuple[str, str, str], first: int, last: int, *, room: int = 1 << 24
+) -> Iterator[dict[int, float]]:
+    """Yield the weights by term of passages ``first`` to ``last - 1`` of a shard.
+
+    ``files`` are the starts of the terms' postings, the passages and the weights. Memory holds ``room`` postings; all
+    postings are read once for each such part.
+    """
+    starts, passages, weights = (read_array(folder / name) for name in files)
+    total = int(starts[-1])
+    lengths = np.zeros(last - first, dtype=np.int64)
+    for start in range(0, total, _BLOCK):
+        block = np.asarray(passages[start : min(start + _BLOCK, total)])
+        here = block[(block >= first) & (block < last)]
+        lengths += np.bincount(here - first, minlength=last - first)
+    held = np.cumsum(lengths)
+    low = 0
+    while low < last - first:
+        before = int(held[low - 1]) if low else 0
+        high = max(low + 1, int(np.searchsorted(held, before + room, side="right")))
+        yield from _window(starts, passages, weights, first + low, first + high)
+        low = high
+
+
+def _window(
+    starts: NDArray[np.int64], passages: NDArray[np.int32], weights: NDArray[np.float32], low: int, high: int
+) -> Iterator[dict[int, float]]:
+    total = int(starts[-1])
+    rows, terms, values = [], [], []
+    for start in range(0, total, _BLOCK):
+        block = np.asarray(passages[start : min(start + _BLOCK, total)])
+        at = np.flatnonzero((block >= low) & (block < high))
+        rows.append(block[at] - low)
+        terms.append(np.searchsorted(starts, at + start, side="right") - 1)
+        values.append(np.asarray(weights[start : start + len(block)])[at])
+    if not rows:
+        yield from ({} for _ in range(low, high))
+        return
+    row, term, value = np.concatenate(rows), np.concatenate(terms), np.concatenate(values)
+    order = np.argsort(row, kind="stable")
+    term, value = term[order], value[order]
+    ends = np.cumsum(np.bincount(row, minlength=high - low)).tolist()
+    begin = 0
+    for end in ends:
+        yield dict(zip(term[begin:end].tolist(), value[begin:end].tolist(), strict=True))
+        begin = end

@@ -20,7 +20,7 @@ from mrag_eval.judging import Case, Rubric, relevance_rubric, sufficiency_rubric
 from mrag_eval.models import Parsed
 from mrag_eval.platform import ConfigError
 from mrag_eval.prompts import defuse
-from mrag_eval.prompts._fence import Fence
+from mrag_eval.prompts._render import Fence
 from tests.models import test_replies as fixtures
 
 # ------------------------------------------------------------------ forgeries

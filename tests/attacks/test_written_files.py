@@ -88,11 +88,11 @@ WRITERS = {
     "retrievers/build/_building.py": "back",
     "retrievers/build/_centering.py": "back",
     "retrievers/build/_dense_files.py": "back",
-    "retrievers/build/_linking.py": "back",
+    "retrievers/build/_merging.py": "back",
     "retrievers/build/_passages_finish.py": "back",
     "retrievers/build/_stored_recall.py": "back",
     "retrievers/build/_windows.py": "back",
-    "retrievers/imports/_arrays.py": "back",
+    "retrievers/imports/_sources.py": "back",
     "retrievers/imports/_drawn.py": "back",
     "retrievers/index/_lengths.py": "back",
     "retrievers/index/_passages.py": "back",
@@ -101,7 +101,6 @@ WRITERS = {
     "retrievers/shards/_codes.py": "back",
     "retrievers/shards/_faiss_shard.py": "back",
     "retrievers/shards/_manifest.py": "back",
-    "retrievers/shards/_sparse_rows.py": "back",
     "retrievers/shards/_sparse_shard.py": "back",
 }
 # Places that hide something, or look for it: what it is.

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from mrag_eval.config import Grounded
 from mrag_eval.core import Claim, Span
 from mrag_eval.models import Asked, load_checker
-from mrag_eval.models.grounding._entailment import EntailmentClassifier
+from mrag_eval.models.grounding._load import EntailmentClassifier, TokenClassifier
 from mrag_eval.models.grounding._pairs import PairClassifier, WindowPair, WindowRead, windows
-from mrag_eval.models.grounding._tokens import TokenClassifier
 from mrag_eval.platform import ConfigError
 from mrag_eval.scoring._grounding import claims_of
 from tests.worlds.classifiers import ENTAILMENT, EntailmentRule, Rule, classifier_folder

@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from mrag_eval.retrievers.build import _hashed_files
-from mrag_eval.retrievers.build._hashed_files import HashedFiles
+from mrag_eval.retrievers.build import _index_writer
+from mrag_eval.retrievers.build._index_writer import HashedFiles
 from mrag_eval.retrievers.shards._manifest import FileRecord, file_record
 
 
@@ -23,7 +23,7 @@ def test_every_file_but_the_working_ones_is_hashed_once(tmp_path: Path, monkeypa
         read.append(path.name)
         return file_record(path, stop)
 
-    monkeypatch.setattr(_hashed_files, "file_record", hashed)
+    monkeypatch.setattr(_index_writer, "file_record", hashed)
     with HashedFiles(tmp_path) as files:
         files.begin(["dense/b"])
         (tmp_path / "later").write_text("later")
@@ -44,7 +44,7 @@ def test_a_failure_stops_the_hashing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert stop.wait(30)
         return FileRecord(bytes=0, sha256="")
 
-    monkeypatch.setattr(_hashed_files, "file_record", waiting)
+    monkeypatch.setattr(_index_writer, "file_record", waiting)
 
     def failing() -> None:
         with HashedFiles(tmp_path) as files:

@@ -14,7 +14,7 @@ import pytest
 from mrag_eval.platform import ConfigError, CorpusError, DataError, MragError
 from mrag_eval.retrievers import Index, build_index, import_vectors, index_info, merge_indexes
 from mrag_eval.retrievers.build._building import Building
-from mrag_eval.retrievers.imports import _arrays, _tables
+from mrag_eval.retrievers.imports import _sources, _tables
 from tests.worlds.vectors import Rows, made, write_table, write_upstash
 
 COUNT = 40
@@ -22,7 +22,7 @@ COUNT = 40
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_tables, _arrays):
+    for module in (_tables, _sources):
         monkeypatch.setattr(module, "BLOCK", 7)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mrag_eval.platform import ConfigError, DataError, MragError
 from mrag_eval.retrievers import ChunkConfig, Document, Index, chunk_documents, import_vectors
-from mrag_eval.retrievers.imports import _arrays
+from mrag_eval.retrievers.imports import _sources
 from mrag_eval.retrievers.imports._columns import vectors_of
 from mrag_eval.retrievers.imports._presets import PRESETS
 from mrag_eval.retrievers.imports._tables import language_of
@@ -127,7 +127,7 @@ def test_lists_of_numbers_are_read_without_a_copy(kind: str, dtype: Any) -> None
 def test_an_array_beside_json_lines(
     tmp_path: Path, rows: Rows, run: Any, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_arrays, "BLOCK", 7)
+    monkeypatch.setattr(_sources, "BLOCK", 7)
     path = tmp_path / f"wiki{ending}"
     np.save(path, rows.vectors) if ending == ".npy" else write_f16bin(path, rows.vectors)
     write_lines(tmp_path / "wiki.jsonl", rows.passages)

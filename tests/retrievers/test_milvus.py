@@ -33,7 +33,7 @@ from mrag_eval.retrievers import (
     verify_milvus,
 )
 from mrag_eval.retrievers.milvus._milvus_client import Connection, checked_uri
-from mrag_eval.retrievers.shards._transposed import passage_vectors
+from mrag_eval.retrievers.milvus._milvus_load import passage_vectors
 from tests.retrievers.test_sparse import CORPUS, Counting
 
 pytestmark = [

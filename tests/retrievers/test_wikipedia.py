@@ -40,7 +40,7 @@ def read(lang: str, **keys: Any) -> list[Document]:
 
 
 def shown(source: str) -> str:
-    from mrag_eval.retrievers.corpora._wikitext import plain_text
+    from mrag_eval.retrievers.corpora._wiki_pages import plain_text
 
     return plain_text(source, {"datei"})
 
