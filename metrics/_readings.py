@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mrag_eval.metrics._numbers import met, spaces_joined, units_apart
-from mrag_eval.metrics._text import OverlapScores, best_of, check_answers, isolate, multiset_overlap
+from mrag_eval.metrics._text import OverlapScores, best_of, check_answers, isolate, match, multiset_overlap
 from mrag_eval.metrics._unicode_normalizer import normalize_unicode
 from mrag_eval.platform import kept_for_short_texts
-from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, words_apart
+from mrag_eval.text import NO_SPACE_SCRIPTS, half_spaces_apart, in_lemmas, words_apart
 
 
 @kept_for_short_texts
@@ -63,3 +63,16 @@ def segmented_f1(prediction: str, answers: Sequence[str], *, lang: str | None = 
         return [units_apart(form).split() for form in forms]
 
     return overlap(prediction, answers, cut).f1
+
+
+def lemma_match(prediction: str, answers: Sequence[str], *, lang: str | None = None) -> float:
+    """Return 1.0 if :func:`match` finds an answer under ``"unicode"``, or its lemmas among those of the prediction.
+
+    Lemmas are simplemma's, word by word, where it has the language.
+
+    Raises:
+        MetricError: as :func:`match`.
+        MissingExtraError: simplemma is not installed (extra ``lemmas``).
+    """
+    lemmas = in_lemmas(prediction, lang), [in_lemmas(answer, lang) for answer in answers]
+    return max(match(*both, normalize="unicode", lang=lang) for both in ((prediction, answers), lemmas))

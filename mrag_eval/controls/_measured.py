@@ -26,7 +26,7 @@ LENGTHS = (20, 50, 100)
 # Rows whose references several controls ask for one after another, so that metrics still know how they read.
 _TOGETHER = 500
 # Replies that answer the question, and so come in the form that the prompt demands.
-_ANSWERS = frozenset({"bare", "sentence", "other", "english"})
+_ANSWERS = frozenset({"bare", "sentence", "inflected", "other", "english"})
 Verdicts = Callable[[Sequence[Scored]], Sequence[Scored]]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mrag_eval.core import RagDoc, language_name, same_language
 from mrag_eval.languages import in_sentence
 from mrag_eval.platform import content_key
+from mrag_eval.text import inflected, segmenters
 
 NO_REFERENCE = "the row has no reference answer"
 
@@ -50,12 +51,15 @@ def control_replies(
     replies: dict[str, Callable[[RagDoc], ControlReply]] = {
         "form": lambda doc: demanded(doc, form),
         "bare": bare,
-        "sentence": _sentence,
+        "sentence": lambda doc: _in_sentence(doc, bare(doc).text),
         "question": lambda doc: ControlReply(doc.query),
         "english": lambda doc: _english(doc, pool.english),
         "other": lambda doc: others.get(doc.id, ControlReply(None, NO_REFERENCE)),
         "foreign": lambda doc: foreign.get(doc.id, ControlReply(None, "the row is not one of the task")),
     }
+    if "inflected" in names and any(segmenters(["simplemma"]).values()):
+        forms = _inflected(docs, pool.seed)
+        replies["inflected"] = lambda doc: forms.get(doc.id, ControlReply(None, NO_REFERENCE))
     return {name: [replies[name](doc) for doc in docs] for name in names if name in replies}
 
 
@@ -64,13 +68,23 @@ def bare(doc: RagDoc) -> ControlReply:
     return ControlReply(doc.answers[0]) if doc.answers else ControlReply(None, NO_REFERENCE)
 
 
-def _sentence(doc: RagDoc) -> ControlReply:
-    if not doc.answers:
-        return ControlReply(None, NO_REFERENCE)
-    text = in_sentence(doc.answers[0], doc.query_lang)
+def _in_sentence(doc: RagDoc, answer: str | None) -> ControlReply:
+    text = None if answer is None else in_sentence(answer, doc.query_lang)
     if text is None:
-        return ControlReply(None, f"no file of {language_name(doc.query_lang)} has a sentence")
+        why = f"no file of {language_name(doc.query_lang)} has a sentence"
+        return ControlReply(None, NO_REFERENCE if answer is None else why)
     return ControlReply(text)
+
+
+def _inflected(docs: Sequence[RagDoc], seed: int) -> dict[str, ControlReply]:
+    """Return the first reference with each word in another form of its lemma, in a sentence, by row id."""
+    out: dict[str, ControlReply] = {}
+    for language, own in _by_language([doc for doc in docs if doc.answers]).items():
+        forms = inflected({doc.id: doc.answers[0] for doc in own}, language, seed)
+        why = f"no table has forms of {language_name(language) if forms is None else 'a word of the reference'}"
+        found = {} if forms is None else forms
+        out |= {d.id: _in_sentence(d, found[d.id]) if d.id in found else ControlReply(None, why) for d in own}
+    return out
 
 
 def _english(doc: RagDoc, english: Mapping[str, str]) -> ControlReply:

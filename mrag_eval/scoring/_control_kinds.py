@@ -6,7 +6,7 @@ can expect, a floor what one that knows nothing gets. docs/statistics.md describ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +16,7 @@ from mrag_eval.core import Scale, points
 CONTROLS: Final[Mapping[str, str]] = {
     "bare": "first reference",
     "sentence": "first reference in a sentence",
+    "inflected": "first reference in other forms of its words, in a sentence",
     "form": "right answer in the demanded form",
     "question": "the question itself",
     "passage": "a sentence of a relevant passage as query",
@@ -43,7 +44,8 @@ class Control:
 
     Attributes:
         kind: what the metric reads: reference, choice, form, language, ranking, judged, support, or none.
-        ceilings: names of controls, the one first that a score is held against.
+        ceilings: names of controls, the one first that a score is held against. ``inflected`` is known where
+            simplemma is installed.
         floors: likewise.
         why: why the metric has none.
     """
@@ -53,6 +55,10 @@ class Control:
     floors: tuple[str, ...] = ()
     why: str = ""
 
+    def ceiling(self, known: Container[str]) -> str:
+        """Return the ceiling that a score is held against: the first one of which something is ``known``."""
+        return next((name for name in self.ceilings if name in known), "")
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the controls, ceilings first."""
@@ -60,9 +66,9 @@ class Control:
 
 
 # A metric that looks for a reference in the reply: words around it should not matter.
-HOLDS = Control("reference", ("sentence", "bare"), ("other", "english"))
+HOLDS = Control("reference", ("inflected", "sentence", "bare"), ("other", "english"))
 # A metric that compares the whole reply with a reference.
-EQUALS = Control("reference", ("bare", "sentence"), ("other", "english"))
+EQUALS = Control("reference", ("bare", "sentence", "inflected"), ("other", "english"))
 CHOICE = Control("choice", ("form",), ("chance",))
 # A metric that asks whether the reply has the form that the prompt demands.
 FORM = Control("form", ("form",))
@@ -89,13 +95,14 @@ def uncontrolled(why: str) -> Control:
 def control_mark(control: Control, scale: Scale, more: bool | None, means: Mapping[str, float | None]) -> str | None:
     """Return why scores of a language are marked, from the ``means`` of its controls; None if they are not.
 
-    ``more``: whether more of the metric is better; None if neither is, and then nothing is marked.
+    ``more``: whether more of the metric is better; None if neither is, and then nothing is marked. Where no
+    reference could be inflected, the loss on such answers is not known, and the language marked.
     """
     low, high = scale.bounds
     if more is None or not control.ceilings:
         return None
     best, worst = (high, low) if more else (low, high)
-    ends = [(control.ceilings[0], best)]
+    ends = [(control.ceiling(means), best)]
     if control.kind == "reference":
         ends.append((control.floors[0], worst))
     said = [
@@ -103,4 +110,6 @@ def control_mark(control: Control, scale: Scale, more: bool | None, means: Mappi
         for name, end in ends
         if (found := means.get(name)) is not None and abs(end - found) > MOST_LOST
     ]
+    if ends[0][0] == "inflected" and means["inflected"] is None:
+        said.append(f"{CONTROLS['inflected']}, is not known")
     return ", ".join(said) or None

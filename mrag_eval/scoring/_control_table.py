@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from mrag_eval.metrics import Estimate
-from mrag_eval.scoring._control_kinds import CLOSED_FORM, LEAST_GAP, Control, control_mark
+from mrag_eval.scoring._control_kinds import CLOSED_FORM, LEAST_GAP, control_mark
 from mrag_eval.scoring._metrics import control_of, more_is_better, scale_of
 from mrag_eval.scoring._resamples import RESAMPLES
 from mrag_eval.scoring._row_records import ControlRecord, RowRecord
@@ -46,9 +46,12 @@ def _of_language(rows: Sequence[Checked], metrics: Iterable[str], seed: int) -> 
 def _of_metric(rows: Sequence[Checked], metric: str, columns: Columns, seed: int) -> MetricControls:
     control = control_of(metric)
     # parts of a control, such as texts of one length, follow it
-    names = [name for whole in control.names for name in (whole, *(n for n in columns if n.startswith(f"{whole}, ")))]
+    known = {name for _, checked in rows for name in (*checked.values, *checked.unscored, *checked.missing)}
+    wholes = [name for name in control.names if name in known or name != "inflected"]
+    names = [name for whole in wholes for name in (whole, *(n for n in columns if n.startswith(f"{whole}, ")))]
     found = {name: _mean(rows, name, metric, columns.get(name)) for name in dict.fromkeys(names)}
-    return MetricControls(found, _share(rows, metric, control, columns, seed))
+    ends = (control.ceiling(found), *control.floors[:1])
+    return MetricControls(found, _share(rows, metric, ends, columns, seed))
 
 
 def _mean(rows: Sequence[Checked], name: str, metric: str, values: Sequence[float | None] | None) -> Estimate:
@@ -64,17 +67,16 @@ def _mean(rows: Sequence[Checked], name: str, metric: str, values: Sequence[floa
     return interval_for(values, groups=groups, kind="cluster", bounds=scale_of(metric).bounds)
 
 
-def _share(rows: Sequence[Checked], metric: str, control: Control, columns: Columns, seed: int) -> Estimate | None:
+def _share(rows: Sequence[Checked], metric: str, ends: Sequence[str], columns: Columns, seed: int) -> Estimate | None:
     """Return (score - floor) / (ceiling - floor) of means over the rows that have all three."""
-    if not control.ceilings or not control.floors or not any(metric in row.values for row, _ in rows):
+    if not all((*ends, len(ends) > 1)) or not any(metric in row.values for row, _ in rows):
         return None
     from mrag_eval.metrics import share_between
 
     none: list[float | None] = [None] * len(rows)
-    ends = (columns.get(name, none) for name in (control.ceilings[0], control.floors[0]))
     kept = [
         (row.values[metric], top, bottom, row.resampled_with)
-        for (row, _), top, bottom in zip(rows, *ends, strict=True)
+        for (row, _), top, bottom in zip(rows, *(columns.get(name, none) for name in ends), strict=True)
         if metric in row.values and top is not None and bottom is not None
     ]
     return share_between(
@@ -90,33 +92,32 @@ def _share(rows: Sequence[Checked], metric: str, control: Control, columns: Colu
 
 def control_marks(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, str]:
     """Return language -> why its scores by a metric are marked, from the languages and controls of rows."""
+    return _marks(_means(records, metric), metric)
+
+
+def ceilings(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, tuple[str, float]]:
+    """Return language -> the ceiling of a metric and its mean, from the languages and controls of rows."""
+    found = {code: (control_of(metric).ceiling(own), own) for code, own in _means(records, metric).items()}
+    return {code: (name, mean) for code, (name, own) in found.items() if (mean := own.get(name)) is not None}
+
+
+def _means(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, dict[str, float | None]]:
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    control = control_of(metric)
     for language, record in records:
-        for name in (*control.ceilings[:1], *control.floors[:1]):
-            if (value := record.values.get(name, {}).get(metric)) is not None:
-                values[language][name].append(value)
-    found = {
-        language: control_mark(
-            control, scale_of(metric), more_is_better(metric), {name: sum(of) / len(of) for name, of in own.items()}
-        )
+        for name in (*record.values, *record.missing):
+            values[language][name] += [own[metric]] if metric in (own := record.values.get(name, {})) else []
+    return {
+        language: {name: sum(of) / len(of) if of else None for name, of in own.items()}
         for language, own in sorted(values.items())
     }
-    return {language: why for language, why in found.items() if why is not None}
-
-
-def ceilings(records: Iterable[tuple[str, ControlRecord]], metric: str) -> dict[str, float]:
-    """Return language -> the mean of the first ceiling of a metric, from the languages and controls of rows."""
-    (ceiling,) = control_of(metric).ceilings[:1] or ("",)
-    values: dict[str, list[float]] = defaultdict(list)
-    for language, record in records:
-        if (value := record.values.get(ceiling, {}).get(metric)) is not None:
-            values[language].append(value)
-    return {language: sum(own) / len(own) for language, own in sorted(values.items())}
 
 
 def marked_by_controls(table: Table, metric: str) -> dict[str, str]:
     """Return the languages whose scores by a metric the controls mark, with what they score."""
+    return _marks({language: own.means for language, own in table.get(metric, {}).items()}, metric)
+
+
+def _marks(means: Mapping[str, Mapping[str, float | None]], metric: str) -> dict[str, str]:
     control, scale, more = control_of(metric), scale_of(metric), more_is_better(metric)
-    found = {language: control_mark(control, scale, more, own.means) for language, own in table.get(metric, {}).items()}
+    found = {language: control_mark(control, scale, more, own) for language, own in means.items()}
     return {language: why for language, why in found.items() if why is not None}

@@ -32,7 +32,9 @@ from mrag_eval.metrics import (
     char_ngram_precision,
     char_ngram_recall,
     exact_match,
+    lemma_match,
     match,
+    segmented_f1,
     word_f1,
     word_precision,
     word_recall,
@@ -131,14 +133,19 @@ METRICS: dict[str, Metric] = {
         _translated("match_translated", values.translated(each(match)), "match, likewise"),
         _equal("exact_match_unicode", each(exact_match, "unicode"), "exact_match for every script", words=_NORMALIZED),
         _held("match_unicode", each(match, "unicode"), "match for every script, of whole words", words=_NORMALIZED),
+        _held(
+            "match_lemmas",
+            each(lemma_match, None, by_language=True),
+            "match_unicode, also by the lemmas of words (extra lemmas)",
+            words=("normalizer", "lemmas"),
+        ),
         _equal("exact_match_mkqa", each(exact_match, "mkqa"), "exact_match by MKQA's own normaliser"),
         _equal("f1", each(word_f1), "word F1, best over answers"),
         _equal("f1_unicode", each(word_f1, "unicode"), "word F1, normalised for every script", words=_NORMALIZED),
         _equal(
             "f1_words",
-            values.f1_words,
-            "word F1, normalised for every script; words of scripts without spaces, and of Korean, as dictionaries cut "
-            "them (extra segment)",
+            each(segmented_f1, None, by_language=True),
+            "f1_unicode; words of scripts without spaces, and of Korean, as dictionaries cut them (extra segment)",
             words=("normalizer", "segmenter"),
         ),
         _equal("f1_mkqa", each(word_f1, "mkqa"), "word F1 by MKQA's own normaliser"),
@@ -284,6 +291,7 @@ def words_of(metrics: Iterable[str]) -> dict[str, Any]:
     from mrag_eval.metrics import UNICODE_VERSION
 
     known: dict[str, Callable[[], Any]] = {"normalizer": lambda: {"unicode": UNICODE_VERSION}, "segmenter": segmenters}
+    known["lemmas"] = partial(segmenters, ["simplemma"])
     own = {f"{OWN}{metric.name}": dict(metric.identity) for metric in found if metric.identity}
     return own | {key: version() for key, version in known.items() if any(key in words for words in declared)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 NO_ANSWERS = "the row has no reference answer"
 NO_VOTES = "the benchmark knows no votes for its answers"
-NO_SEGMENTER = "words need a segmenter that is not installed (extra segment)"
 NO_ALIASES = "the benchmark knows no further spellings of its answers"
 NO_CHOICES = "the row has no choices"
 NOT_YES_NO = "the reference answer is neither yes nor no"

@@ -21,7 +21,6 @@ from mrag_eval.scoring._reasons import (
     NO_CHECK,
     NO_CHOICES,
     NO_PANEL,
-    NO_SEGMENTER,
     NO_SUFFICIENCY,
     NO_TAG,
     NO_TRANSLATION,
@@ -39,17 +38,23 @@ def by_row(value: Callable[[Scored], Value]) -> Batch:
     return lambda rows: [value(row) for row in rows]
 
 
-def each(metric: Callable[..., float], normalize: metrics.Normalizer | None = None) -> Batch:
+def each(
+    metric: Callable[..., float], normalize: metrics.Normalizer | None = None, *, by_language: bool = False
+) -> Batch:
     """Return the metric of a reply and its answers as a metric of rows.
 
-    With ``normalize``, both are normalised for the language of the row's question.
+    With ``normalize``, both are normalised for the language of the row's question, which ``by_language`` gives alone.
     """
 
     def value(row: Scored) -> Value:
         if not row.doc.answers:
             return NO_ANSWERS
-        how = {} if normalize is None else {"normalize": normalize, "lang": row.doc.query_lang}
-        return float(metric(row.answer, list(row.doc.answers), **how))
+        how = {"lang": row.doc.query_lang} if by_language or normalize else {}
+        how |= {"normalize": normalize} if normalize else {}
+        try:
+            return float(metric(row.answer, list(row.doc.answers), **how))
+        except MissingExtraError as error:
+            return error.message
 
     return by_row(value)
 
@@ -98,16 +103,6 @@ def char_recall_aliases(row: Scored) -> Value:
     if not row.doc.answers or aliases is None:
         return NO_ALIASES if row.doc.answers else NO_ANSWERS
     return metrics.char_ngram_recall(row.answer, [*row.doc.answers, *aliases])
-
-
-@by_row
-def f1_words(row: Scored) -> Value:
-    if not row.doc.answers:
-        return NO_ANSWERS
-    try:
-        return metrics.segmented_f1(row.answer, list(row.doc.answers), lang=row.doc.query_lang)
-    except MissingExtraError:
-        return NO_SEGMENTER
 
 
 def translated(batch: Batch) -> Batch:

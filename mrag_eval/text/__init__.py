@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from mrag_eval.text._han_variants import han_variant
     from mrag_eval.text._letters import HAN_KANA, HANGUL, marks, unspaced_letters
     from mrag_eval.text._scripts import NO_SPACE_SCRIPTS, expected_scripts, letter_scripts, script
-    from mrag_eval.text._segmenters import SEGMENTED, STEMMED, segmenters, stemmer, warn_without_segmenters, words_apart
+    from mrag_eval.text._segmenters import (
+        SEGMENTED,
+        STEMMED,
+        in_lemmas,
+        inflected,
+        segmenters,
+        stemmer,
+        warn_without_segmenters,
+        words_apart,
+    )
     from mrag_eval.text._sentences import sentence_spans, sentences_marked
     from mrag_eval.text._token_estimate import estimated_tokens
     from mrag_eval.text._tokenize import Tokenizer

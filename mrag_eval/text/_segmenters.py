@@ -1,17 +1,18 @@
-"""Words of scripts without spaces, and of Korean, cut by dictionaries of optional libraries; and stems of words."""
+"""Words of scripts without spaces, and of Korean, cut by dictionaries of optional libraries; stems, lemmas, forms."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
 from mrag_eval.core import base_language, is_language, language_name, normalize_language
-from mrag_eval.platform import missing_extra
+from mrag_eval.platform import content_key, missing_extra
+from mrag_eval.text._letters import marks
 from mrag_eval.text._tokenize import run_pattern
 
 # Parts of speech of Kiwi (the Sejong tag set) that questions and passages have in common: nouns, verbs, adjectives,
@@ -35,9 +36,9 @@ def libraries() -> dict[str, str]:
     return {name: version(name) for name in _LIBRARIES}
 
 
-def segmenters() -> dict[str, str | None]:
-    """Return the versions of the libraries that segment, None of one that is not installed."""
-    return {name: version(name) if find_spec(name) else None for name in _LIBRARIES}
+def segmenters(names: Iterable[str] = _LIBRARIES) -> dict[str, str | None]:
+    """Return the versions of the libraries that segment, or of others, None of one that is not installed."""
+    return {name: version(name) if find_spec(name) else None for name in names}
 
 
 def warn_without_segmenters(languages: Iterable[str]) -> None:
@@ -144,3 +145,57 @@ def _stemmer(algorithm: str | None) -> Stem | None:
 
     word: Stem = snowballstemmer.stemmer(algorithm).stemWord
     return word
+
+
+# Codes of simplemma's tables that are not ours, and languages whose words have one form
+_TABLES = {"bs": "hbs", "fil": "tl", "hr": "hbs", "no": "nb", "sh": "hbs", "sr": "hbs"}
+_ONE_FORM = frozenset(["ja", "km", "lo", "my", "th", "vi", "yo", "zh"])
+
+
+@cache
+def _forms(lang: str) -> tuple[str, Mapping[str, str], re.Pattern[str]]:
+    """Return simplemma's code of a language, form -> lemma, empty where it lacks the language, and what finds words of
+    three letters or more: shorter ones are particles, units and initials.
+    """
+    try:
+        from simplemma.strategies.dictionaries import dictionary_factory as known
+    except ImportError as error:
+        raise missing_extra("lemmas", "simplemma") from error
+    code = _TABLES.get(base_language(lang), base_language(lang))
+    table = known.DEFAULT_DICTIONARY_FACTORY.get_dictionary(code) if code in known.SUPPORTED_LANGUAGES else {}
+    return code, table, re.compile(rf"((?:(?![\d_])\w[{marks()}]*){{3,}})")
+
+
+def in_lemmas(text: str, lang: str | None) -> str:
+    """Return a text with words as lemmas where simplemma has the language. Raise MissingExtraError without it."""
+    code, table, word = _forms(lang or "und")
+    if not table:
+        return text
+    from simplemma import lemmatize
+
+    return word.sub(lambda found: lemmatize(found[0], lang=code), text)
+
+
+def inflected(texts: Mapping[str, str], lang: str, seed: int) -> dict[str, str] | None:
+    """Return key -> text with each word in another form of its lemma, drawn by ``seed`` and key; None without a table.
+
+    Texts with a word that the table lacks, or has in one form, are left out. Numbers and words of one or two letters
+    stay, as do the words of languages such as Chinese. Raise MissingExtraError if simplemma is not installed.
+    """
+    _, table, word = _forms(lang)
+    if base_language(lang) in _ONE_FORM or not table:
+        return dict(texts) if base_language(lang) in _ONE_FORM else None
+    lemma = {own: table.get(own) or table.get(own.lower()) for text in texts.values() for own in word.findall(text)}
+    forms: dict[str | None, set[str]] = {found: set() for found in lemma.values() if found}
+    for form, found in table.items():
+        if found in forms:
+            forms[found].add(form)
+    others = {own: sorted(forms.get(lemma[own], {own}) - {own, own.lower()}) for own in lemma}
+    out = {}
+    for key, text in texts.items():
+        parts = word.split(text)
+        if all(others[own] for own in parts[1::2]):
+            drawn = int(content_key("inflected", seed, key)[:16], 16)
+            parts[1::2] = [others[own][drawn % len(others[own])] for own in parts[1::2]]
+            out[key] = "".join(parts)
+    return out

@@ -69,7 +69,7 @@ def test_without_its_segmenter_a_row_is_unscored(
     if all(segmenters()[name] is None for name in other):
         free = ("Paris", "Paris", "ko")
     rows = score_rows([row(*one) for one in [*needing, free]], ["f1_words"], searched=False)
-    reason = "words need a segmenter that is not installed (extra segment)"
+    reason = f"'{package}' is not installed, it comes with the extra 'segment'"
     assert [one.unscored for one in rows[:-1]] == [{"f1_words": reason}] * len(needing)
     assert "f1_words" in rows[-1].values
     with pytest.raises(MissingExtraError, match=package):

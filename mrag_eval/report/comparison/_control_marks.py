@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mrag_eval.core import points
 from mrag_eval.report.files._scored_rows import ScoredRow
-from mrag_eval.scoring import CONTROLS, ControlRecord, ceilings, control_marks, control_of, scale_of
+from mrag_eval.scoring import CONTROLS, ControlRecord, ceilings, control_marks, scale_of
 
 
 def limits_of(metric: str, *runs: Sequence[ScoredRow]) -> str | None:
@@ -24,11 +24,12 @@ def limits_of(metric: str, *runs: Sequence[ScoredRow]) -> str | None:
 def out_of_reach(metric: str, floor: float, rows: Sequence[ScoredRow]) -> str | None:
     """Return the languages whose ceiling is below the least score that a rule asks for; None if all reach it."""
     scale = scale_of(metric)
-    low = {code: value for code, value in ceilings(_known([rows]), metric).items() if value < floor}
+    low = {code: end for code, end in ceilings(_known([rows]), metric).items() if end[1] < floor}
     if not low:
         return None
-    ends = ", ".join(f"{code} {points(value, scale=scale)}" for code, value in low.items())
-    return f"out of reach: {CONTROLS[control_of(metric).ceilings[0]]} scores less than the floor in {ends}"
+    ends = ", ".join(f"{code} {points(value, scale=scale)}" for code, (_, value) in low.items())
+    names = " or ".join(dict.fromkeys(CONTROLS[name] for name, _ in low.values()))
+    return f"out of reach: {names} scores less than the floor in {ends}"
 
 
 def _known(runs: Sequence[Sequence[ScoredRow]]) -> list[tuple[str, ControlRecord]]:

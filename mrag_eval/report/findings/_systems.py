@@ -210,8 +210,11 @@ class Systems:
         beside: list[str] = []
         control = control_of(one.metric)
         tables = [leaf.result.scores.controls.get(one.metric, {}) for leaf in one.system.leaves]
-        for called, names in (("a floor", control.floors[:1]), ("a ceiling", control.ceilings[:1])):
-            found = [own.means.get(name) for table in tables for own in table.values() for name in names]
+        for called, names in (("a floor", control.floors[:1]), ("a ceiling", control.ceilings)):
+            kept = [
+                [own.means[name] for name in names if name in own.found][:1] for by in tables for own in by.values()
+            ]
+            found = [value for values in kept for value in values]
             if known := [value for value in found if value is not None]:
                 beside.append(f"{called} of {Number(sum(known) / len(known), one.metric):value}")
         for other in self.everything:

@@ -121,7 +121,8 @@ def marked_together(controls: Controls, metric: str) -> dict[str, list[str]]:
 
 def _notes(tasks: Sequence[TaskControls], kind: str) -> Iterator[str]:
     named = [control_of(metric) for task in tasks for metric in task.controls if control_of(metric).kind == kind]
-    ends = dict.fromkeys((CONTROLS[one.ceilings[0]], CONTROLS[one.floors[0]]) for one in named if one.floors)
+    known = {name for task in tasks for by in task.controls.values() for own in by.values() for name in own.found}
+    ends = dict.fromkeys((CONTROLS[one.ceiling(known)], CONTROLS[one.floors[0]]) for one in named if one.floors)
     if ends:
         yield "ends of a share: " + "; ".join(f"{ceiling}, and {floor}" for ceiling, floor in ends)
     if kind == "reference":
