@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrag_eval import report
 from mrag_eval.core import Displayed, pipe_table, score_text
-from mrag_eval.report import ResultFile, each_sample, load_results, read_results
+from mrag_eval.report import ResultFile, load_results, open_samples, read_results
 from mrag_eval.scoring import scale_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _shown(score: Mapping[str, Any]) -> str:
 def _samples(file: ResultFile, task: str) -> list[dict[str, Any]]:
     path = file.samples(task)
     rows = []
-    for sample in [] if path is None else each_sample(path):
+    for sample in [] if path is None else open_samples(path):
         doc = sample.doc
         asked = {"id": doc.id, "query": doc.query, "query_lang": doc.query_lang, "answers": list(doc.answers)}
         # a frame takes no half of a surrogate pair, which a model may write

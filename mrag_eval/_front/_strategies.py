@@ -385,10 +385,10 @@ class _Study:
 
 
 def _records(file: ResultFile, name: str) -> list[RowRecord]:
-    from mrag_eval.report import each_sample
+    from mrag_eval.report import open_samples
 
     path = file.samples(name)
-    return [] if path is None else [sample.record for sample in each_sample(path)]
+    return [] if path is None else [sample.record for sample in open_samples(path)]
 
 
 def _numbers(task: RagTask, rows: Sequence[str]) -> list[int]:

@@ -223,14 +223,14 @@ def write_or_print(text: str, output: Path | None) -> None:
 
 
 @contextmanager
-def warned_of_unsupported(paths: Sequence[Path | None], *, texts: bool = False) -> Iterator[None]:
+def warned_of_unsupported(paths: Sequence[Path | None]) -> Iterator[None]:
     """Print afterwards, to standard error, every score of the runs at ``paths`` that does not follow from its samples.
 
-    Sample files that the command reads inside are read once, ``texts`` as in :func:`mrag_eval.report.read_once`.
+    Sample files that the command reads inside are read once.
     """
     from mrag_eval.report import read_once, unsupported
 
-    with read_once(texts=texts):
+    with read_once():
         yield
         for line in unsupported([path for path in paths if path is not None]):
             typer.echo(f"warning: {line}", err=True)

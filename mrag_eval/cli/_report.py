@@ -222,7 +222,7 @@ def export(results: list[Path], *, form: str, metric: list[str] | None = None, *
         metric: Export only this metric. May be repeated; the first is the main one.
     """
     from mrag_eval.platform import one_of, tasks_folder
-    from mrag_eval.report import EXPORTS, Options, rerun
+    from mrag_eval.report import Options, rerun
     from mrag_eval.report import export as write
 
     one_of("--relationship", settings["relationship"], ("first_party", "third_party", "collaborative", "other"))
@@ -233,7 +233,7 @@ def export(results: list[Path], *, form: str, metric: list[str] | None = None, *
         command_of=lambda path: rerun(path, Path("out"), tasks_folder()).command,
         **settings,
     )
-    with warned_of_unsupported(results, texts=form in EXPORTS and EXPORTS[form].texts):
+    with warned_of_unsupported(results):
         written = write(results, form, options)
     for file in written.files:
         typer.echo(str(file))

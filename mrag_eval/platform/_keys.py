@@ -125,13 +125,6 @@ def header_has_key(name: str) -> bool:
     return names_secret(name) or _NAMED_HEADER.search(name) is not None
 
 
-def _is_key(value: str) -> bool:
-    """Return whether the value of a header is a key, whatever its name: by its shape, or as that of a variable."""
-    if redact(value) != value:
-        return True
-    return any(value == text.strip() for name, text in os.environ.items() if header_has_key(name) and text.strip())
-
-
 def headers_in(given: Any) -> Any:
     """Return the headers that an argument states: a mapping as it is, or as JSON in a text."""
     if isinstance(given, str):
@@ -149,7 +142,10 @@ def keep_header(name: str, value: str, where: str) -> None:
     scheme, _, key = value.strip().rpartition(" ")
     if not key or (not scheme and key.lower() in ("bearer", "basic")) or VARIABLE.search(value):
         return
-    if header_has_key(name) or scheme.lower() in _SCHEMES or _is_key(value.strip()):
+    # a key, whatever the header's name: by its shape, or as that of a variable
+    held = {text.strip() for variable, text in os.environ.items() if header_has_key(variable)}
+    is_key = value.strip() in held or redact(value.strip()) != value.strip()
+    if header_has_key(name) or scheme.lower() in _SCHEMES or is_key:
         keep_pair(_decoded(key), where, name) if scheme.lower() == "basic" else keep_key(key, where, name)
         if not is_plain(value.strip()) and not (is_plain(key) and scheme.lower() in ("bearer", "token")):
             keep_secret(value.strip())

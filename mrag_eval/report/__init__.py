@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mrag_eval.report.files._passage_lengths import measure_lengths, write_lengths
     from mrag_eval.report.files._results import OUTCOMES, LeafResult, ResultFile, read_results
     from mrag_eval.report.files._sample import Sample
-    from mrag_eval.report.files._samples import each_sample, read_once, read_samples, sample_files
+    from mrag_eval.report.files._samples import open_samples, read_once, read_samples, sample_files
     from mrag_eval.report.files._scores import load_results
     from mrag_eval.report.files._task_config import TaskConfig
     from mrag_eval.report.findings._find import findings_of

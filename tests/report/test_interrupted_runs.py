@@ -9,7 +9,7 @@ import pytest
 
 from mrag_eval import score
 from mrag_eval.platform import DataError
-from mrag_eval.report import Sample, each_sample, read_samples, sample_files
+from mrag_eval.report import Sample, open_samples, read_samples, sample_files
 from mrag_eval.report.files._runs import read_runs
 from tests.worlds import logs
 from tests.worlds.logs import rows_of
@@ -28,11 +28,15 @@ def test_samples_of_an_interrupted_run_are_passed_over_where_a_later_one_ended(t
         read_runs([tmp_path])
 
 
-def test_samples_are_let_go_as_they_are_read_and_their_records_share_what_is_alike(tmp_path: Path) -> None:
+def test_samples_are_let_go_as_they_are_read_and_their_records_share_what_is_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     score(rows_of(logs.ragas), output=tmp_path)
+    # no file is so small that it is held
+    monkeypatch.setattr("mrag_eval.report.files._samples._ROOM", 0)
     (path,) = sample_files([tmp_path])
     held, records = [], []
-    for sample in each_sample(path):
+    for sample in open_samples(path):
         records.append(sample.record)
         held.append(sum(isinstance(thing, Sample) for thing in gc.get_objects()))
     assert len(held) > 2 >= max(held)

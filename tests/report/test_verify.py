@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +13,10 @@ from typing import Any
 
 import pytest
 
+import mrag_eval
 from mrag_eval.cli import main
 from mrag_eval.platform import tasks_folder
-from mrag_eval.report import unsupported, verify
+from mrag_eval.report import open_samples, read_samples, unsupported, verify, write_report
 from tests.worlds.small import BASE, write_task, write_world
 from tests.worlds.xlcost import write
 
@@ -351,3 +354,50 @@ def test_a_command_that_warns_reads_each_sample_file_once(
     assert done.value.code == (2 if "gate" in command else 0), capsys.readouterr()
     assert len(opened) == (4 if "COPY" in command else 2)
     assert set(opened.values()) == {1}
+
+
+def test_texts_of_samples_stay_in_their_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"id": str(n), "query": "Where?", "lang": "en", "answers": ["harbour"], "reply": "Here"} for n in range(1600)
+    ]
+    mrag_eval.score(rows, ["match_unicode"], output=tmp_path)
+    (path,) = tmp_path.glob("samples_*.jsonl")
+    kind = type(open_samples(path))
+    there, counts = kind._at, [0]
+
+    def counted(self: Any, at: int, text: str) -> Any:
+        found = there(self, at, text)
+        counts.append(counts[-1] + 1)
+        weakref.finalize(found, lambda: counts.append(counts[-1] - 1))
+        return found
+
+    monkeypatch.setattr(kind, "_at", counted)
+    # no file is small
+    monkeypatch.setattr(sys.modules[open_samples.__module__], "_ROOM", 0)
+    (file,) = verify([tmp_path], tasks_folder())
+    assert not file.of("fault")
+    assert len(counts) > 2 * len(rows)
+    # of two parts at most
+    assert max(counts) <= 1000
+    counts[:] = [0]
+    write_report([tmp_path], tmp_path / "page.html")
+    assert max(counts) < 10 < len(counts)
+
+
+def test_samples_are_read_again_as_they_were_read_first(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next((world / "out").rglob("samples_small_*.jsonl"))
+    lines = path.read_text("utf-8").splitlines()
+    # blank lines count, and a name of two lines is one of one line at every reading
+    named = json.loads(lines[1])
+    named["rows"]["cell"]["query_lang"] = "e\nn"
+    path.write_text("\n".join([lines[0], "", json.dumps(named), *lines[2:], ""]), "utf-8")
+    once = read_samples(path)
+    # no file is small
+    monkeypatch.setattr(sys.modules[open_samples.__module__], "_ROOM", 0)
+    lazily = open_samples(path)
+    assert not lazily.held
+    assert [one.line for one in lazily] == [one.line for one in once] == [lazily[n].line for n in range(len(lazily))]
+    assert [one.record for one in once] == lazily.records
+    assert [one.where.rpartition(" ")[2] for one in lazily][:3] == ["1", "3", "4"]
+    assert lazily[-1].line["doc_id"] == once[-1].line["doc_id"]
+    assert "\n" not in lazily[1].line["rows"]["cell"]["query_lang"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform import MragError, content_key, tasks_folder
-from mrag_eval.report import Verified, read_samples, verify
+from mrag_eval.report import Verified, open_samples, verify
 from mrag_eval.report.files._results import read_result_file
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._harness_checks import directions_of, reported_again
@@ -100,7 +100,7 @@ class Run:
         config["scores"] = scores.to_dict()
         self.write()
         file = read_result_file(self.path)
-        samples = read_samples(self.file(task), repeated=True)
+        samples = open_samples(self.file(task), repeated=True)
         here = TaskHere.of(file.leaves[task])
         directions = directions_of(here, samples)
         self.content["results"][task] = reported_again(

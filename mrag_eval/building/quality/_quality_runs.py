@@ -17,7 +17,7 @@ from mrag_eval.report import (
     Row,
     Table,
     TaskConfig,
-    each_sample,
+    open_samples,
     percent_cell,
     read_results,
 )
@@ -251,7 +251,7 @@ def _average(cells: Mapping[str, Cell], runs: Mapping[str, _Run], columns: Seque
 def _sampled(run: _Run, cell: str, metric: str) -> list[tuple[float | None, str]]:
     """Return value and group of the rows of a cell, if the run logged them."""
     path = run.file.samples(run.leaf.task, judged=False)
-    records = {sample.record.row: sample.record for sample in each_sample(path)} if path is not None else {}
+    records = {sample.record.row: sample.record for sample in open_samples(path)} if path is not None else {}
     return [
         (record.values.get(metric), record.resampled_with)
         for record in records.values()

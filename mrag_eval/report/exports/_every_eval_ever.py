@@ -22,7 +22,7 @@ from mrag_eval.report.exports._export import Export, Options, Written
 from mrag_eval.report.exports._licences import passages_shareable
 from mrag_eval.report.exports._runs import ExportedTask, Run
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.files._scores import Score
 from mrag_eval.scoring import RESAMPLES, direction_lines
 
@@ -49,9 +49,7 @@ def write_every_eval_ever(runs: Sequence[Run], folder: Path, options: Options) -
     return Written.together(_written(run, folder, options) for run in runs)
 
 
-EXPORT = Export(
-    "eee", "records of Every Eval Ever, with the rows", write_every_eval_ever, repo_type="dataset", texts=True
-)
+EXPORT = Export("eee", "records of Every Eval Ever, with the rows", write_every_eval_ever, repo_type="dataset")
 
 
 def _written(run: Run, folder: Path, options: Options) -> Written:
@@ -272,7 +270,7 @@ def instances(task: ExportedTask, schema: str, evaluation_id: str, *, include_te
     prompt = include_text or passages_shareable(task.config)
     withheld = f"withheld: {f'licence {licence}' if (licence := task.source.licence) else 'no licence known'}"
     kept = {score.metric: score.lower_is_better for score in task.overall if score.value is not None}
-    for sample in read_samples(task.samples):
+    for sample in open_samples(task.samples):
         record = sample.record
         shown = _texts(sample, shareable, prompt)
         for metric, value in record.values.items():

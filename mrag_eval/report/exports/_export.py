@@ -67,7 +67,7 @@ class Export:
     ``write`` gets the runs, the place to write to, and the options. The place is a folder, or a file if ``file`` gives
     its default name. ``repo_type`` is the kind of repository on the hub that takes the files; None: they are not sent.
     Files that are sent become entries of leaderboards, which a run of a part of the rows is not.
-    ``one_model``: all runs must be of one model. ``texts``: the texts of the samples are written, too. ``ranked``:
+    ``one_model``: all runs must be of one model. ``ranked``:
     others rank the figures, so that none is written that its samples contradict, or that is no headline of a system.
     """
 
@@ -77,5 +77,4 @@ class Export:
     file: str | None = None
     repo_type: str | None = None
     one_model: bool = False
-    texts: bool = False
     ranked: bool = True

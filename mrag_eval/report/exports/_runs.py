@@ -15,7 +15,7 @@ from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import DataError, did_you_mean, tasks_folder
 from mrag_eval.report.exports._licences import LicensedData, source_of
 from mrag_eval.report.files._results import EQUAL_MEANS, LeafResult, ResultFile, outcomes_text, read_results
-from mrag_eval.report.files._samples import scored_samples
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.files._scored_rows import ScoredRow
 from mrag_eval.report.files._scores import Score, figure, score_frame, task_columns, task_scores
 from mrag_eval.report.files._task_config import TaskConfig
@@ -401,7 +401,7 @@ def _rows(group: str, file: ResultFile) -> list[tuple[str, ScoredRow]] | None:
     samples = {leaf: file.samples(leaf) for leaf in file.tasks_of(group)}
     if None in samples.values():
         return None
-    return [(leaf, row) for leaf, path in samples.items() if path for row in scored_samples(path).rows.values()]
+    return [(leaf, row) for leaf, path in samples.items() if path for row in open_samples(path).scored.rows.values()]
 
 
 def _interval(metric: str, value: float, rows: Sequence[tuple[str, ScoredRow]] | None) -> Estimate:

@@ -13,8 +13,8 @@ from mrag_eval.metrics import UNKNOWN_CONTROLLER
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
-    each_sample,
     models_beside,
+    open_samples,
     part_beside,
     result_beside,
     sample_files,
@@ -66,7 +66,7 @@ def read_answers(paths: Sequence[Path]) -> list[AnswerSheet]:
     for path, model in models_beside(sample_files(paths)).items():
         config, task = config_beside(path), task_of(path)
         # an answer that failed is none
-        rows = [(sample, failed_in(sample.record.failures, ANSWERED)) for sample in each_sample(path)]
+        rows = [(sample, failed_in(sample.record.failures, ANSWERED)) for sample in open_samples(path)]
         answers = tuple(_given(sample) for sample, failure in rows if failure is None)
         failed = dict(Counter(failure.why for _, failure in rows if failure is not None))
         run = result_beside(path)

@@ -12,12 +12,11 @@ from mrag_eval.platform import DataError, task_and_date
 from mrag_eval.report.files._row_texts import RowTexts
 from mrag_eval.report.files._samples import (
     counts,
-    each_sample,
     files_at,
     models_beside,
     newest_last,
+    open_samples,
     result_beside,
-    scored_samples,
 )
 from mrag_eval.report.files._scored_rows import TERRITORY, ScoredRow
 
@@ -73,7 +72,7 @@ class SampleSet:
         """Return the texts of these rows, by id: those that the run's file holds."""
         if self.kept is not None:
             return {row: self.kept[row] for row in rows if row in self.kept}
-        return {s.record.row: RowTexts.of(s) for s in each_sample(self.path) if s.record.row in rows}
+        return {s.record.row: RowTexts.of(s) for s in open_samples(self.path) if s.record.row in rows}
 
     def repeats(self, other: SampleSet) -> bool:
         """Return whether this run repeats an older one: the same measurement, and every score that the older one has.
@@ -127,7 +126,7 @@ def _listed(paths: Sequence[Path]) -> str:
 
 
 def _sample_set(task: str, path: Path) -> SampleSet:
-    found = scored_samples(path)
+    found = open_samples(path).scored
     rows = dict(found.rows)
     # scores over territories compare as those over rows do, with a row for each territory
     for territory, values in found.territories.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,95 +32,35 @@ from mrag_eval.report.files._task_config import TaskConfig
 from mrag_eval.scoring import RowRecord
 
 
-@dataclass
-class _Reading:
-    """What a command has read, by absolute path: scored rows and, with ``texts``, whole samples."""
+@dataclass(eq=False)
+class Samples(Sequence[Sample]):
+    """The lines of a sample file: ``records`` are in memory, the rest of a line is read whenever it is iterated over.
 
-    texts: bool
-    scored: dict[Path, ScoredSamples] = field(default_factory=dict)
-    samples: dict[Path, list[Sample]] = field(default_factory=dict)
-
-
-_READING: ContextVar[_Reading | None] = ContextVar("reading", default=None)
-
-
-@contextmanager
-def read_once(*, texts: bool = False) -> Iterator[None]:
-    """Keep the scored rows of each sample file that is read inside, so that it is read once.
-
-    With ``texts`` whole samples are kept, too: memory for every passage of every prompt.
+    ``keys`` are those of its lines, ``places`` the number and the first byte of each, and whether a name in it had to
+    be changed. ``numbers`` are the harness's, ``requests`` how many it made of each row, and ``prompted`` tells whether
+    a row has a prompt. ``held`` has whole samples if the file is small: then it is read once.
     """
-    token = _READING.set(_Reading(texts))
-    try:
-        yield
-    finally:
-        _READING.reset(token)
 
+    path: Path
+    records: list[RowRecord] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    places: array[int] = field(default_factory=lambda: array("q"))
+    numbers: list[Any] = field(default_factory=list)
+    requests: array[int] = field(default_factory=lambda: array("l"))
+    held: list[Sample] = field(default_factory=list)
+    size: int = 0
+    prompted: bool = False
 
-def read_samples(path: Path, *, repeated: bool = False) -> list[Sample]:
-    """Return the lines of a sample file.
-
-    Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema, and
-    for a row that is there twice, unless ``repeated`` rows are looked for.
-    """
-    return list(each_sample(path, repeated=repeated))
-
-
-def each_sample(path: Path, *, repeated: bool = False) -> Iterator[Sample]:
-    """Yield the lines of a sample file, each read when it is asked for, so that no texts need be held.
-
-    Raises DataError as :func:`read_samples` does, for rows that are there twice after the last line.
-    """
-    reading, place = _READING.get(), path.absolute()
-    known = None if reading is None else reading.samples.get(place)
-    records, kept = [], []
-    for sample in _lines(path) if known is None else known:
-        records.append(sample.record)
-        if known is None and reading is not None and reading.texts:
-            kept.append(sample)
-        yield sample
-    if known is None and reading is not None:
-        reading.scored[place] = ScoredSamples.of(records)
-        if reading.texts:
-            reading.samples[place] = kept
-    if not repeated:
-        _check_once(path, records)
-
-
-def _check_once(path: Path, records: Sequence[RowRecord]) -> None:
-    times = Counter(record.row for record in records)
-    twice = sum(number > 1 for number in times.values())
-    if twice:
-        raise DataError(
-            f"{path}: rows that are there more than once: {twice:,}, such as '{times.most_common(1)[0][0]}'",
-            "name the samples as the run wrote them (mrag-eval verify compares them with the results)",
-        )
-
-
-def scored_samples(path: Path) -> ScoredSamples:
-    """Return the scored rows of a sample file; a file that the command has read is not read again.
-
-    Raises DataError as :func:`read_samples` does.
-    """
-    reading = _READING.get()
-    if reading is None:
-        return ScoredSamples.of([sample.record for sample in each_sample(path)])
-    if path.absolute() not in reading.scored:
-        for _ in each_sample(path):
-            pass
-    return reading.scored[path.absolute()]
-
-
-def _lines(path: Path) -> Iterator[Sample]:
-    empty = True
-    # a sample may hold characters that end a line elsewhere
-    with readable(path, "name a samples_*.jsonl of a run"), regular(path).open(encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
+    @classmethod
+    def of(cls, path: Path, room: int = 0) -> Samples:
+        """Read every line once; hold them if they have no more bytes than ``room``; errors as :func:`read_samples`."""
+        size = path.stat().st_size if path.is_file() else 0
+        out = cls(path, size=size if size <= room else 0)
+        for number, start, text in _lines(path):
             where = f"{path}, line {number}"
             try:
-                sample = with_names_of_one_line(json_value(line, lax="all"))
+                line = json_value(text, lax="all")
+                sample = with_names_of_one_line(line)
             except ValueError:
                 raise DataError(
                     f"{where}: not JSON", "the run may have been cut off while it wrote: run it again"
@@ -133,10 +74,98 @@ def _lines(path: Path) -> Iterator[Sample]:
                 raise DataError(
                     f"{where}: {key} is not of the type that a run writes", "name the samples as the run wrote them"
                 )
-            empty = False
-            yield Sample(RowRecord.from_dict(sample["rows"], where), sample, where)
-    if empty:
-        raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
+            found = Sample(RowRecord.from_dict(sample["rows"], where), sample, where)
+            out.prompted = out.prompted or found.prompt is not None
+            out.records.append(found.record)
+            out.keys.update(sample)
+            out.places.extend((number, start, sample != line))
+            out.numbers.append(sample.get("doc_id"))
+            asked = sample.get("arguments")
+            out.requests.append(len(asked) if isinstance(asked, dict | list) else 0)
+            if out.size:
+                out.held.append(found)
+        if not out.records:
+            raise DataError(f"{path} holds no samples", "run again with --log_samples --output_path FOLDER")
+        return out
+
+    @cached_property
+    def scored(self) -> ScoredSamples:
+        """Return the scored rows."""
+        return ScoredSamples.of(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self.held or (self._at(at, text) for at, (_, _, text) in enumerate(_lines(self.path))))
+
+    def __getitem__(self, at: Any) -> Any:
+        at = range(len(self))[at]
+        if self.held:
+            return self.held[at]
+        with regular(self.path).open("rb") as file:
+            file.seek(self.places[3 * at + 1])
+            return self._at(at, file.readline().decode())
+
+    def _at(self, at: int, text: str) -> Sample:
+        number, _, renamed = self.places[3 * at : 3 * at + 3]
+        line = json_value(text, lax="all")
+        line = with_names_of_one_line(line) if renamed else line
+        return Sample(self.records[at], line, f"{self.path}, line {number}")
+
+
+# Bytes of the files whose samples a command holds in memory.
+_ROOM = 64_000_000
+# What a command has read, by absolute path.
+_READ: ContextVar[dict[Path, Samples] | None] = ContextVar("read", default=None)
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """Keep the records of each sample file that is read inside, and the lines of small ones: each is read once."""
+    token = _READ.set({})
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+def read_samples(path: Path, *, repeated: bool = False) -> list[Sample]:
+    """Return the lines of a sample file, all in memory; :func:`open_samples` leaves their texts in the file.
+
+    Raises DataError, naming the line, for a line that is not a sample of one of our tasks, or has another schema, and
+    for a row that is there twice, unless ``repeated`` rows are looked for.
+    """
+    return [*open_samples(path, repeated=repeated)]
+
+
+def open_samples(path: Path, *, repeated: bool = False) -> Samples:
+    """Return the lines of a sample file, which are read when they are iterated over; errors as :func:`read_samples`."""
+    read, place = _READ.get(), path.absolute()
+    samples = (read or {}).get(place)
+    if samples is None:
+        samples = Samples.of(path, _ROOM - sum(known.size for known in (read or {}).values()))
+    if read is not None:
+        read[place] = samples
+    times = Counter(record.row for record in (() if repeated else samples.records))
+    if twice := sum(number > 1 for number in times.values()):
+        raise DataError(
+            f"{path}: rows that are there more than once: {twice:,}, such as '{times.most_common(1)[0][0]}'",
+            "name the samples as the run wrote them (mrag-eval verify compares them with the results)",
+        )
+    return samples
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, str]]:
+    """Yield the number, the first byte and the text of each line that is not blank."""
+    start = 0
+    with readable(path, "name a samples_*.jsonl of a run"), regular(path).open("rb") as file:
+        # a sample may hold characters that end a line elsewhere
+        for number, line in enumerate(file, 1):
+            text = line.decode()
+            if text.strip():
+                yield number, start, text
+            start += len(line)
 
 
 _DOC: Mapping[str, type] = {"query": str, "answers": list, "passages": list, "trace": dict}

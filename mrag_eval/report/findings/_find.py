@@ -15,7 +15,7 @@ from mrag_eval.planning import deviations
 from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
 from mrag_eval.report.files._results import ResultFile, outcomes_text
-from mrag_eval.report.files._samples import each_sample
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.findings._languages import Languages, marked, named
 from mrag_eval.report.findings._record import MOST, Finding, Number, sentences
@@ -81,7 +81,7 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
     rows: dict[str, list[PageRow]] = {}
     for leaf, _ in runs:
         try:
-            rows[leaf.label] = [] if leaf.samples is None else [PageRow.of(one) for one in each_sample(leaf.samples)]
+            rows[leaf.label] = [] if leaf.samples is None else [PageRow.of(one) for one in open_samples(leaf.samples)]
         except DataError as err:
             log.warning("%s: nothing is found in its rows: %s", leaf.label, err.message)
     return findings(runs, rows)

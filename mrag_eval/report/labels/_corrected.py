@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mrag_eval.platform import DataError, number_of, read_sheet, write_sheet
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import each_sample, models_beside, sample_files, task_of
+from mrag_eval.report.files._samples import models_beside, open_samples, sample_files, task_of
 from mrag_eval.report.labels._panel_agreement import label_of, sheet_row
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def read_verdicts(paths: Sequence[Path], metric: str = METRIC) -> list[Verdicts]
         task, rows, left_out = task_of(path), {}, {}
         if task in found:
             raise DataError(f"{path}: a second run of the task '{task}'", "name the samples of a single run")
-        for sample in each_sample(path):
+        for sample in open_samples(path):
             value = sample.record.values.get(metric)
             if value is None:
                 left_out[sample.record.row] = sample.record.unscored.get(metric, f"no {metric}")

@@ -18,7 +18,7 @@ import numpy as np
 from mrag_eval.core import points
 from mrag_eval.platform import Count, DataError, Natural, write_sheet
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import each_sample, models_beside, sample_files, task_of
+from mrag_eval.report.files._samples import models_beside, open_samples, sample_files, task_of
 
 SYSTEM, DATA = "system performance", "data"
 # The categories of Table 8 in its order, by their numbers in a sheet.
@@ -177,7 +177,7 @@ def _candidates(paths: Sequence[Path], wrong: bool, task: str | None) -> list[Dr
         name = task_of(path)
         if task is not None and name != task:
             continue
-        for sample in each_sample(path):
+        for sample in open_samples(path):
             record = sample.record
             if not wrong or record.right is False:
                 out.append(DrawnSample(model, name, record.row, record.query_lang, sample))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mrag_eval.report._table import Cell, Row, Table, percent_cell
-from mrag_eval.report.files._samples import each_sample, sample_files
+from mrag_eval.report.files._samples import open_samples, sample_files
 from mrag_eval.report.labels._inspection import DrawnSample, Scheme, write_inspection
 from mrag_eval.report.labels._inspection_counts import Inspection, read_inspection
 
@@ -42,7 +42,7 @@ def triage_table(found: Inspection, paths: Sequence[Path]) -> Table:
     """
     from mrag_eval.metrics import wilson
 
-    verdicts = [sample.record.right for path in sample_files(paths) for sample in each_sample(path)]
+    verdicts = [record.right for path in sample_files(paths) for record in open_samples(path).records]
     judged = sum(right is not None for right in verdicts)
     incorrect = sum(right is False for right in verdicts)
     sorted_ = sum(found.inspected.values())

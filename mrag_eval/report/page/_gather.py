@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mrag_eval.platform import Wait
 from mrag_eval.report.files._leaves import PageRow, result_leaves
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.files._scores import leaf_scores
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.findings._find import findings
@@ -27,20 +27,23 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     """
     leaves = result_leaves(paths)
     data = PageData(leaves, leaf_scores(leaves), Browser(samples, text, seed))
+    data.points |= {chart.id: [] for chart in CHARTS if chart.of_samples is not None}
     rows: dict[str, list[PageRow]] = {}
     with Wait("reading samples", len(data.leaves), "tasks") as wait:
         for leaf in wait.over(data.leaves):
-            # one task's samples at a time: they hold every passage of every prompt
-            lines = read_samples(leaf.samples) if leaf.samples is not None else []
-            rows[leaf.label] = [PageRow.of(sample) for sample in lines]
-            data.browser.add(leaf, lines)
             name = " · ".join(filter(None, (leaf.benchmark, leaf.run, leaf.variant)))
             planner = data.planners.setdefault(name, PlannerCounts(name))
+            own = rows[leaf.label] = []
+            if leaf.samples is None:
+                continue
+            lines = open_samples(leaf.samples)
+            data.browser.add(leaf, lines)
             for sample in lines:
+                own.append(PageRow.of(sample))
                 planner.add(leaf, sample)
             for chart in CHARTS:
                 if chart.of_samples is not None:
-                    data.points.setdefault(chart.id, []).extend(chart.of_samples(leaf, lines))
+                    data.points[chart.id].extend(chart.of_samples(leaf, lines))
     data.samples, data.passages = data.browser.within()
     data.systems = systems(data.leaves, rows)
     with Wait("comparing systems"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point
 from mrag_eval.report.page._spec import Points, Spec
@@ -30,7 +30,7 @@ class Chart:
     note: str
     draw: Callable[[Points], Spec]
     points: Gather | None = None
-    of_samples: Callable[[Leaf, Sequence[Sample]], list[Point]] | None = None
+    of_samples: Callable[[Leaf, Samples], list[Point]] | None = None
     opens: Mapping[str, str] = field(default_factory=dict)
 
     def values(self, data: PageData) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from mrag_eval.core import RESOURCE_GROUPS, base_language, is_language, named_la
 from mrag_eval.metrics import LanguageCitations
 from mrag_eval.report._table import Cell, percent_cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import each_sample
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.labels._labelled import read_labelled
 from mrag_eval.report.tables._bordirlines_labels import label_rows
 from mrag_eval.report.tables._by_mode import ModeRow
@@ -60,7 +60,7 @@ def _documents(files: Sequence[ResultFile]) -> list[ModeRow]:
     counted, lines = nearest_runs(files, place, OF_THE_ANSWER)
     for run in counted.values():
         path = run.file.samples(run.leaf.task)
-        for sample in each_sample(path) if path is not None else ():
+        for sample in open_samples(path) if path is not None else ():
             territories[sample.record.query_lang].add(sample.record.resampled_with)
             for hit in sample.passages:
                 shown[hit.lang][sample.record.row, hit.id] = hit.doc_id

@@ -18,8 +18,8 @@ from mrag_eval.report.files._leaves import variants
 from mrag_eval.report.files._sample import Sample
 from mrag_eval.report.files._samples import (
     config_beside,
-    each_sample,
     models_beside,
+    open_samples,
     part_beside,
     result_beside,
     sample_files,
@@ -97,7 +97,7 @@ def read_case(territory: str, paths: Sequence[Path]) -> TerritoryCase:
     languages: dict[str, None] = {}
     models = models_beside(sample_files(paths))
     for path, model in models.items():
-        asked = [(sample, sample.record.concurrence) for sample in each_sample(path)]
+        asked = [(sample, sample.record.concurrence) for sample in open_samples(path)]
         known |= dict.fromkeys(answer.territory for _, answer in asked if answer is not None)
         here = [(sample, answer) for sample, answer in asked if answer is not None and answer.territory == territory]
         if not here:

@@ -11,8 +11,7 @@ from mrag_eval.datasets import answers_of_the_file
 from mrag_eval.report._table import Cell
 from mrag_eval.report.files._passage_lengths import PassageLengths, read_lengths
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import Samples, open_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_cells import own_row
 from mrag_eval.report.tables._requirements import chunker_name, edition
@@ -42,7 +41,7 @@ def length_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str,
         if path is not None:
             # the loader adds words for yes and no in the question's language, which are not in the file
             own = answers_of_the_file if run.leaf.config.benchmark == "xor_tydi" else None
-            cells = _cells([*read_samples(path)], run.leaf.task, own)
+            cells = _cells(open_samples(path), run.leaf.task, own)
             row = own_row((named_language(lang),), cells, run.differs, [run.leaf])
             out.setdefault(table, []).append(ModeRow(row, ()))
     measured = [row for found in read_lengths(paths) for row in _passages(found)]
@@ -62,13 +61,12 @@ def _passages(found: PassageLengths) -> Iterator[ModeRow]:
         yield ModeRow(own_row((named_language(lang),), (cell,), differs, source=f"index '{found.index}'"), ())
 
 
-def _cells(
-    samples: Sequence[Sample], task: str, own: Callable[[Sequence[str], str], Sequence[str]] | None
-) -> tuple[Cell, ...]:
-    questions = [len(sample.doc.query) for sample in samples]
-    docs = [sample.doc for sample in samples]
-    listed = (doc.answers if own is None else own(doc.answers, doc.query_lang) for doc in docs)
-    answers = [len(answer) for answers in listed for answer in answers]
+def _cells(samples: Samples, task: str, own: Callable[[Sequence[str], str], Sequence[str]] | None) -> tuple[Cell, ...]:
+    questions: list[int] = []
+    answers: list[int] = []
+    for doc in (sample.doc for sample in samples):
+        questions.append(len(doc.query))
+        answers += map(len, doc.answers if own is None else own(doc.answers, doc.query_lang))
     return (
         Cell(len(questions), task=task, digits=0),
         Cell(median(questions) if questions else None, None if questions else "no question", task=task),

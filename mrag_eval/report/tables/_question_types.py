@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mrag_eval.report._table import Cell
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._samples import each_sample
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.tables._by_mode import ModeRow
 from mrag_eval.report.tables._layout_cells import NOT_RUN, own_row
 from mrag_eval.report.tables._row_runs import Nearest, nearest_runs
@@ -52,7 +52,7 @@ def type_rows(files: Sequence[ResultFile], paths: Sequence[Path]) -> dict[str, l
 
 def _cells(run: Nearest) -> dict[str, Cell]:
     path, task = run.file.samples(run.leaf.task), run.leaf.task
-    extras = [sample.doc.extra for sample in (each_sample(path) if path is not None else ())]
+    extras = [sample.doc.extra for sample in (open_samples(path) if path is not None else ())]
     cells = {"Number": Cell(len(extras), task=task)}
     for name, (key, value) in _TYPES.items():
         said = [extra.get(key) for extra in extras]

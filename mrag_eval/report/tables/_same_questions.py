@@ -8,7 +8,7 @@ from functools import reduce
 
 from mrag_eval.metrics import undefined
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.report.files._samples import each_sample
+from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.tables._layout_schema import Layout, LayoutTable
 from mrag_eval.report.tables._row_runs import TaskRun, slots
 from mrag_eval.report.tables._row_settings import OF_ITS_ROWS, alike, fit
@@ -58,7 +58,7 @@ def on_same_questions(
 
 def _records(run: TaskRun) -> _Records:
     path = run.file.samples(run.leaf.task)
-    return None if path is None else {sample.record.row: sample.record for sample in each_sample(path)}
+    return None if path is None else {record.row: record for record in open_samples(path).records}
 
 
 def _answered(records: Mapping[str, RowRecord]) -> set[str]:

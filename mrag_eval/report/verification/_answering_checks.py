@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mrag_eval.core import CUT_OFF
 from mrag_eval.models import ANSWERED_BY_US, LOCAL_TRANSPORT, UNKNOWN_MODEL, Ledger, Reply
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Remark, value_text
 
 # Keys of the outcome that are empty unless the requests were sent by this package.
@@ -42,11 +42,10 @@ class ReplyCounts:
     by_likelihood: bool = False
     whole: bool = True
 
-    def add(self, samples: Sequence[Sample]) -> None:
+    def add(self, samples: Samples) -> None:
         """Count the rows of a task."""
-        self.whole = self.whole and sum(sample.record.prompts is not None for sample in samples) == 1
-        for sample in samples:
-            record, number = sample.record, len(sample.line.get("arguments") or ())
+        self.whole = self.whole and sum(record.prompts is not None for record in samples.records) == 1
+        for record, number in zip(samples.records, samples.requests, strict=True):
             failed = [one.reason for one in record.failures if one.step in ("answer", "system")]
             self.requests += number
             self.sent += number if failed or not record.failures else 0

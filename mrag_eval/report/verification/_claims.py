@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from mrag_eval.languages import RELIABILITY_FILE
 from mrag_eval.planning import deviations, shipped
 from mrag_eval.platform import content_key
 from mrag_eval.report.files._results import LeafResult, ResultFile
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Differing, Kind, Remark, differing, value_text
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import RowRecord, words_of
@@ -178,10 +179,10 @@ def other_versions(leaf: LeafResult) -> dict[str, str | None]:
 # ------------------------------------------------------------------ against the rest of the results
 
 
-def record_follows(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def record_follows(file: ResultFile, here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Compare the record with the rows of the samples and of the harness, and its versions with those here."""
     leaf = here.leaf
-    ids = sorted({sample.record.row for sample in samples})
+    ids = sorted({record.row for record in samples.records})
     ran = leaf.measurement.data.get("ran") or {}
     if ran.get("ids") != content_key(ids) or ran.get("rows") != len(ids):
         yield Remark(leaf.task, "fault", "the rows of the record are not those of the samples")
@@ -199,29 +200,28 @@ def record_follows(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) 
     if left_out - ({*judged_metrics(named, here.judge)} if not leaf.seats else set()):
         text = f"not_judged is {', '.join(sorted(left_out))}, and judges decide none of them, or were asked"
         yield Remark(leaf.task, "fault", text)
-    if leaf.config.setting("replies") == "given" and any(sample.prompt is not None for sample in samples):
+    if leaf.config.setting("replies") == "given" and samples.prompted:
         yield Remark(leaf.task, "fault", "replies are given by a log, and its rows have prompts, which no log has")
-    texts = [text for s in samples for text in (*s.replies, s.doc.query, *s.doc.answers) if text.strip()]
-    plain = sum(not text.startswith("sha256:") for text in texts)
-    if here.hashed and plain:
+    hashed = samples if here.hashed else ()
+    texts = [text for s in hashed for text in (*s.replies, s.doc.query, *s.doc.answers) if text.strip()]
+    if plain := sum(not text.startswith("sha256:") for text in texts):
         yield Remark(leaf.task, "fault", f"row_texts is hashed, and {plain} of {len(texts)} texts are no hashes")
 
 
-def rows_have(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def rows_have(here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Yield a fault for each key of rows that decides how they are checked, and that no row of such a task has."""
-    found = Differing(here.leaf.task, len(samples), "by the settings of its task")
-    for switch in SWITCHES:
-        if switch.had is None or switch.had(here):
-            continue
-        *above, name = switch.key.removeprefix("rows:").split(".")
-        for sample in samples:
+    keys = [one.key.removeprefix("rows:") for one in SWITCHES if one.had is not None and not one.had(here)]
+    found = {key: Differing(here.leaf.task, len(samples), "by the settings of its task") for key in keys}
+    for sample in samples:
+        for key in found:
+            *above, name = key.split(".")
             held: Any = sample.line
             for part in above:
                 held = held.get(part) or {} if isinstance(held, Mapping) else {}
             value = next((one[name] for one in (held if isinstance(held, list) else [held]) if name in one), None)
             if value is not None:
-                found.add(sample.record.row, ".".join((*above, name)), value, None)
-    yield from found.findings()
+                found[key].add(sample.record.row, key, value, None)
+    yield from chain.from_iterable(one.findings() for one in found.values())
 
 
 def dated(file: ResultFile) -> Iterator[Remark]:

@@ -160,8 +160,10 @@ class Differing:
 
     def add(self, row: str, key: str, found: Any, wanted: Any) -> None:
         """Note a difference of one row."""
-        text = f"'{row}': {_shown(found, wanted)}, {_shown(wanted, found)} {self.by}"
-        self._found.setdefault(key, {}).setdefault(row, text)
+        rows = self._found.setdefault(key, {})
+        if row not in rows:
+            # the first alone is shown
+            rows[row] = "" if rows else f"'{row}': {_shown(found, wanted)}, {_shown(wanted, found)} {self.by}"
 
     def compare(self, row: str, found: Any, wanted: Any, key: str = "") -> None:
         """Note where two values of one row differ."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mrag_eval.core import LabelSource
 from mrag_eval.report.files._results import NAMING_ARGUMENTS, ResultFile
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._findings import Remark, differing, same, value_text
 from mrag_eval.report.verification._sample_checks import sha256_text
@@ -24,7 +24,7 @@ _UNSCORED = "unscored"
 def task_results(
     file: ResultFile,
     here: TaskHere,
-    samples: Sequence[Sample],
+    samples: Samples,
     scored: ScoredSamples,
     scores: TaskScores,
     named: set[str],
@@ -76,10 +76,10 @@ def run_record(file: ResultFile) -> Iterator[Remark]:
             yield Remark(", ".join(file.leaves), "fault", text)
 
 
-def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool | None]:
+def directions_of(here: TaskHere, samples: Samples) -> dict[str, bool | None]:
     """Return the names of the values that a task's samples may have, and whether more is better."""
     names = here.leaf.config.metrics
-    by = next((s.record.relevance.by for s in samples if s.record.relevance is not None), None)
+    by = next((record.relevance.by for record in samples.records if record.relevance is not None), None)
     known = value_names(names, **measured_on(here.retrieval), by=cast("LabelSource | None", by))
     return {**known, **reported_measures(names)}
 
@@ -87,13 +87,13 @@ def directions_of(here: TaskHere, samples: Sequence[Sample]) -> dict[str, bool |
 def reported_again(
     file: ResultFile,
     here: TaskHere,
-    samples: Sequence[Sample],
+    samples: Samples,
     scored: ScoredSamples,
     scores: TaskScores,
     directions: Mapping[str, bool | None],
 ) -> dict[str, Any]:
     """Return ``results.<task>`` as the harness makes it, of the values that have ``directions``."""
-    leaf, records = here.leaf, [sample.record for sample in samples]
+    leaf, records = here.leaf, samples.records
     iterations = file.run.get("bootstrap_iters")
     errors = isinstance(iterations, int) and iterations > 0
     kept = str(samples[0].line.get("filter"))
@@ -116,13 +116,12 @@ def reported_again(
             value = sum(values) / len(values) if values else None
         if values or name in of_task:
             out[f"{name},{kept}"] = value
-            out[f"{name}_stderr,{kept}"] = _standard_error(values) if errors and len(values) > 1 else "N/A"
+            out[f"{name}_stderr,{kept}"] = "N/A"
+            if errors and len(values) > 1:
+                mean = sum(values) / len(values)
+                deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+                out[f"{name}_stderr,{kept}"] = deviation / math.sqrt(len(values))
     return out
-
-
-def _standard_error(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1)) / math.sqrt(len(values))
 
 
 def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Remark]:
@@ -130,8 +129,6 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Remark]:
 
     A group without a file in ``tasks_folder`` may have either of the two means that the harness knows.
     """
-    from mrag_eval.harness import blank_half_groups, group_rules, group_scores
-
     named = file.content.get("group_subtasks") or {}
     if not isinstance(named, Mapping):
         text = f"group_subtasks is {value_text(named)}, no groups with their tasks"
@@ -139,7 +136,11 @@ def groups(file: ResultFile, tasks_folder: Path) -> Iterator[Remark]:
         named = {}
     for name in named.keys() - file.groups.keys():
         yield Remark(str(name), "fault", "group_subtasks: its tasks are no list of names")
-    rules = group_rules(tasks_folder) if file.groups else {}
+    if not file.groups:
+        return
+    from mrag_eval.harness import blank_half_groups, group_rules, group_scores
+
+    rules = group_rules(tasks_folder)
     redefined = file.redefined(tasks_folder)
     results = file.content.get("results") or {}
     made: dict[str, Any] = {}

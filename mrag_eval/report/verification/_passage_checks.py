@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ from mrag_eval.config import PUBLISHED, Retrieval, mode_named
 from mrag_eval.core import Hit, Passage, Trace, base_language, is_relevant
 from mrag_eval.datasets import Held
 from mrag_eval.platform import DataError, to_json
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Differing, Remark
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.retrieval import plan_rows
@@ -20,7 +20,7 @@ from mrag_eval.retrieval import plan_rows
 _DECIMALS = 6
 
 
-def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def passages(here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Compare passages and rankings that were searched with the texts of the corpus, and with each other.
 
     Those of a mode that searches nothing are compared with their rows as a whole. Those of a RAG system are its own.
@@ -79,7 +79,7 @@ def passages(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
     yield from of_trace.findings()
 
 
-def _compare_scopes(here: TaskHere, of_mode: Differing, samples: Sequence[Sample]) -> None:
+def _compare_scopes(here: TaskHere, of_mode: Differing, samples: Samples) -> None:
     """Compare the languages that were searched for each row with those of the task's mode.
 
     Raises DataError if a row lacks a field that the mode needs.
@@ -89,35 +89,35 @@ def _compare_scopes(here: TaskHere, of_mode: Differing, samples: Sequence[Sample
         return
     if retrieval.corpus == PUBLISHED or retrieval.candidates == "row":
         return
-    counted = {one.record.row: {*one.record.languages.searchable} for one in samples if one.record.languages}
+    counted = {one.row: {*one.languages.searchable} for one in samples.records if one.languages}
     every = {base_language(code) for found in counted.values() for code in found}
     plans = plan_rows([one.doc for one in samples], retrieval)
-    for row, plan in zip((one.record.row for one in samples), plans, strict=True):
+    for row, plan in zip((one.row for one in samples.records), plans, strict=True):
         found = {base_language(code) for code in counted.get(row, ())}
         wanted = every if plan.languages is None else {base_language(code) for code in plan.languages}
         if found and (found - wanted or (plan.languages is None and found != wanted)):
             of_mode.add(row, "languages.searchable", ", ".join(sorted(found)), ", ".join(sorted(wanted)))
 
 
-def _compare_absent(here: TaskHere, of_corpus: Differing, samples: Sequence[Sample]) -> None:
+def _compare_absent(here: TaskHere, of_corpus: Differing, samples: Samples) -> None:
     """Compare the relevant ids that the corpus is said not to hold with the corpus."""
-    docs = [sample.doc for sample in samples]
-    names = dict.fromkeys(name for doc in docs for name in doc.relevant_ids)
-    by_ids = here.leaf.config.searches and here.judge.relevance.labels == "ids"
-    corpus = here.passages(list(names)) if names and by_ids else None
+    if not here.leaf.config.searches or here.judge.relevance.labels != "ids" or here.passages(()) is None:
+        return
+    names = dict.fromkeys(name for sample in samples for name in sample.doc.relevant_ids)
+    corpus = here.passages(list(names)) if names else None
     if corpus is None:
         return
     held = Held.among("", corpus.values())
-    for doc in docs:
+    for doc in (sample.doc for sample in samples):
         own = here.rows.docs.get(doc.id, doc) if here.rows is not None else doc
         brought = any(passage.is_gold for passage in own.given_passages)
         absent = [] if brought else [name for name in doc.relevant_ids if not held.holds(own, name)]
         of_corpus.compare(doc.id, list(doc.absent_ids), absent, "doc.absent_ids")
 
 
-def _texts(here: TaskHere, samples: Sequence[Sample]) -> Mapping[str, Passage]:
+def _texts(here: TaskHere, samples: Samples) -> Mapping[str, Passage]:
     ids: dict[str, None] = {}
-    for sample in samples:
+    for sample in samples if here.passages(()) is not None else ():
         doc = sample.line.get("doc") or {}
         ids |= dict.fromkeys(str(passage["id"]) for passage in doc.get("passages") or ())
         for key in ("ranking", "reranked"):

@@ -10,6 +10,7 @@ from mrag_eval.platform import JsonFault, json_value, number_of
 from mrag_eval.prompts import PromptTemplate, plain_prompt
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Remark
 from mrag_eval.report.verification._sample_checks import prompt_text
 from mrag_eval.report.verification._task_here import TaskHere
@@ -18,7 +19,7 @@ from mrag_eval.report.verification._task_here import TaskHere
 _TELLS = 12
 
 
-def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def prompts(file: ResultFile, here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Render every prompt again; compare it, the number of shortened ones, and the hash of the template.
 
     Without a chat template a prompt must be equal, otherwise it must hold its parts. Shortened passages must be the
@@ -27,7 +28,7 @@ def prompts(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iter
     leaf, template = here.leaf, here.template
     if template is None:
         return
-    shares = [sample.record.prompts for sample in samples if sample.record.prompts is not None]
+    shares = [record.prompts for record in samples.records if record.prompts is not None]
     may_shorten = any(share.limit is not None for share in shares)
     exact = file.content.get("chat_template") is None
     own, prefix = file.content.get("system_instruction"), leaf.config.raw.get("gen_prefix")

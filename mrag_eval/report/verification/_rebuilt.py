@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, cast
 
 from mrag_eval.config import CORRECT, GROUNDED, TRANSLATED, mode_named
@@ -25,6 +26,7 @@ from mrag_eval.datasets import declaration_of
 from mrag_eval.judging import Decided, LanguageCheck, Recount, language_check
 from mrag_eval.models import ANSWERED_BY_US
 from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import (
     ControlRecord,
@@ -32,7 +34,6 @@ from mrag_eval.scoring import (
     LabelRecord,
     LanguageRule,
     Missing,
-    Read,
     RowRecord,
     Rules,
     is_loaded,
@@ -55,45 +56,63 @@ _BY_FORM = ("concurrence", "citations", "option_read", "option_refused", "option
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The rows of a task made again, aligned with the samples.
+    """Some rows of a task made again, aligned with their samples.
 
     Attributes:
+        samples: what they were made of.
         records: their records.
         rows: the input to the metrics.
         missing: metrics that could not be computed here, and why; they are taken from the recorded rows.
         labels_repeated: whether all labels of rankings follow from what is known here.
     """
 
+    samples: Sequence[Sample]
     records: list[RowRecord]
     rows: Sequence[Scored]
     missing: Mapping[str, Missing]
     labels_repeated: bool
 
 
-def rebuilt(here: TaskHere, samples: Sequence[Sample], *, by_document: bool = False) -> Rebuilt:
-    """Return the records of a task's rows as a run makes them.
+def rebuilt(here: TaskHere, samples: Samples, *, by_document: bool = False) -> Iterator[Rebuilt]:
+    """Yield the records of a task's rows as a run makes them, those of some rows at a time.
 
     What is not known here is taken from the recorded ones: metrics that are ``missing``, fields of a rank, labels that
     need texts of the whole ranking, translations, verdicts on claims, and counts of searchable passages.
     ``by_document``: relevant ids are those of documents, which samples do not say.
     """
-    asked = [sample.record.query_lang for sample in samples]
+    asked = [record.query_lang for record in samples.records]
     rules = _rules(here, asked)
-    reads = [read(_given(here, sample, by_document), rules) for sample in samples]
-    ids = {place.id for one in reads for place in one.row.ranking} if here.judge.relevance.labels == "proxy" else ()
+    if any("quote" in name for name in rules.computed):
+        rules = replace(rules, elsewhere=_quoted_elsewhere(here, samples, rules))
     check = language_check(here.judge, here.languages(asked))
-    recount = Recount(here.judge, (here.passages(sorted(ids)) or {}) if ids else {})
-    rows = [one.row for one in reads]
-    decided = [_decided(here, sample, row) for sample, row in zip(samples, rows, strict=True)]
-    rows = recount.of(rows if check is None else check.of(rows), decided)
-    controls = _controls(here, reads, rules, check)
-    out = [
-        _with_recorded(here, record, sample, rules, controls)
-        for record, sample in zip(records(reads, rows, rules), samples, strict=True)
-    ]
-    labels = [(row, said.labels) for row, said in zip(rows, decided, strict=True)]
-    known = all(said is None or recount.repeats(row, said) for row, said in labels)
-    return Rebuilt(out, rows, rules.missing, known)
+    controls = _controls(here, (_given(here, sample, by_document) for sample in samples), asked, rules, check)
+    # the names of columns follow from the first labels
+    size = len(samples) if any(record.relevance is not None for record in samples.records) else 500
+    left = iter(samples)
+    while part := [*islice(left, size)]:
+        reads = [read(_given(here, sample, by_document), rules) for sample in part]
+        ids = {place.id for one in reads for place in one.row.ranking} if here.judge.relevance.labels == "proxy" else ()
+        recount = Recount(here.judge, (here.passages(sorted(ids)) or {}) if ids else {})
+        rows = [one.row for one in reads]
+        decided = [_decided(here, sample, row) for sample, row in zip(part, rows, strict=True)]
+        rows = recount.of(rows if check is None else check.of(rows), decided)
+        out = [
+            _with_recorded(here, record, sample, rules, controls)
+            for record, sample in zip(records(reads, rows, rules), part, strict=True)
+        ]
+        labels = ((row, said.labels) for row, said in zip(rows, decided, strict=True))
+        known = all(said is None or recount.repeats(row, said) for row, said in labels)
+        yield Rebuilt(part, out, rows, rules.missing, known)
+
+
+def _quoted_elsewhere(here: TaskHere, samples: Samples, rules: Rules) -> frozenset[str]:
+    """Return the quotes of replies that a passage of any row holds; that of their own row counts first."""
+    from mrag_eval.metrics import held_elsewhere, verbatim_quotes
+
+    sought: dict[str, None] = {}
+    for row in (read(_given(here, sample, False), rules).row for sample in samples):
+        sought |= dict.fromkeys(quote for quote, _ in verbatim_quotes(row.answer, ()).found if row.passages)
+    return held_elsewhere(sought, (hit.text for s in samples for hit in _found(here, s).passages if hit.text))
 
 
 def _rules(here: TaskHere, asked: Sequence[str]) -> Rules:
@@ -130,14 +149,19 @@ def _with_recorded(
     # of a hash it cannot be told whether the text is an unfinished thought
     kept |= {"outcome": before.outcome} if here.hashed else {}
     kept["controls"] = before.controls if isinstance(controls, Missing) else controls.get(before.row)
-    kept["offered"] = _offered(here, sample)
+    # whether the prompt offers the reply None: as recorded if the prompt's template is not here
+    kept["offered"] = (
+        before.offered if here.template is None else here.template.offers_none(sample.line.get("doc") or {})
+    )
+    if here.leaf.config.setting("replies") == "given":
+        kept["offered"] = not sample.passages
     values = {name: before.values[name] for name in rules.missing if name in before.values}
     unscored = {name: before.unscored[name] for name in rules.missing if name in before.unscored}
     return replace(made, values={**made.values, **values}, unscored={**made.unscored, **unscored}, **kept)
 
 
 def _controls(
-    here: TaskHere, reads: Sequence[Read], rules: Rules, check: LanguageCheck | None
+    here: TaskHere, rows: Iterable[Given], asked: Sequence[str], rules: Rules, check: LanguageCheck | None
 ) -> Mapping[str, ControlRecord] | Missing:
     """Return what the controls score, by row id.
 
@@ -148,12 +172,16 @@ def _controls(
         return Missing("what they are drawn from is not on this machine")
     if (why := next(iter(rules.missing.values()), None)) is not None:
         return why
-    if not here.words_as_recorded([one.row.doc.query_lang for one in reads]):
+    if not here.words_as_recorded(asked):
         return OTHER_WORDS
     rule = ControlRule(rules.metrics, rules.form, rules.language, list if check is None else check.of)
-    shown = {one.row.doc.id: one.given.retrieved for one in reads}
+    docs: list[RagDoc] = []
+    shown: dict[str, Retrieved] = {}
+    for one in rows:
+        docs.append(one.doc)
+        shown[one.doc.id] = replace(one.retrieved, passages=(), ranking=(), reranked=None, trace=None)
     pool = control_pool(task.repeated.selection.docs, task.benchmark, retrieval)
-    return row_controls([one.row.doc for one in reads], pool, rule, retrieval, shown, task.repeated.relevant)
+    return row_controls(docs, pool, rule, retrieval, shown, task.repeated.relevant)
 
 
 def _cut_alike(here: TaskHere, metric: str) -> bool:
@@ -171,13 +199,6 @@ def _given(here: TaskHere, sample: Sample, by_document: bool) -> Given:
         return given
     # nobody but a provider, to us or in a log, says anything of a reply beside its text
     return replace(given, reply=ModelReply(given.reply))
-
-
-def _offered(here: TaskHere, sample: Sample) -> bool:
-    """Return whether the prompt offers the reply ``None``, as recorded if the prompt's template is not here."""
-    if here.leaf.config.setting("replies") == "given":
-        return not sample.passages
-    return sample.record.offered if here.template is None else here.template.offers_none(sample.line.get("doc") or {})
 
 
 def _doc(here: TaskHere, sample: Sample, by_document: bool) -> RagDoc:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
+from mrag_eval.config import SUPPORT
 from mrag_eval.core import Failure
-from mrag_eval.platform import number_of, to_json
+from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric, votes_again
+from mrag_eval.platform import ConfigError, number_of, to_json
+from mrag_eval.prompts import builtin_names
 from mrag_eval.report.files._results import LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._findings import Differing, Remark
-from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt
+from mrag_eval.report.files._samples import Samples
+from mrag_eval.report.verification._findings import Differing, Kind, Remark
+from mrag_eval.report.verification._rebuilt import OF_A_RANK, Rebuilt, rebuilt, votes_of
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.scoring import RowRecord
+from mrag_eval.scoring import Missing, RowRecord
 
 _KEYS = {"schema_version", *(part.name for part in fields(RowRecord))}
 # What decides a field of a record; the reply decides the others.
@@ -35,6 +40,52 @@ _BY = {
     "gold_positions": "by its passages",
     "controls": "by its references",
 }
+
+
+def votes_read(here: TaskHere, found: Rebuilt, differing: Differing) -> tuple[int, int]:
+    """Read votes again from the judges' replies, which those that were cast have; return how many, of how many."""
+    samples = found.samples
+    of = [enumerate(one.record.grounding.claims if one.record.grounding is not None else ()) for one in samples]
+    claims = [to_json({f"{n}.votes.{seat}": v for n, one in every for seat, v in one.votes.items()}) for every in of]
+    kept = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
+    recorded = [(*both, own) for both, own in zip(kept, claims, strict=True)]
+    size = sum(len(votes) for every in recorded for votes in every)
+    answers, passages = map(votes_of, samples), (sample.record.sufficiency_votes or {} for sample in samples)
+    again = votes_again(here.judge, here.leaf.seats, found.rows, [*answers], [*passages]) if size else None
+    if again is None or here.hashed or any(judge_texts(here)):
+        return 0, size
+    compared = 0
+    for sample, every, *found_again in zip(samples, recorded, *again, strict=True):
+        for key, own, read in zip(("votes", "sufficiency_votes", "grounding.claims"), every, found_again, strict=True):
+            compared += len(read)
+            cast = [seat for seat, vote in own.items() if vote.get("verdict") is not None and not vote.get("reply")]
+            wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(read)}
+            differing.compare(sample.record.row, {seat: own[seat] for seat in wanted}, wanted, key)
+    return compared, size
+
+
+def judge_texts(here: TaskHere) -> Iterator[Remark]:
+    """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else open."""
+    leaf, block = here.leaf, here.judge
+    claims, support = block.claims_prompt or "", leaf.measurement.instrument.get(SUPPORT) or {}
+    named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
+        "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply, block.scale)),
+        "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
+        "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
+        "claims": (claims, lambda: support_rubric(claims)),
+    }
+    of_claims = {"claims": support["prompt"]} if claims and "prompt" in support else {}
+    for key, recorded in {**leaf.config.block("texts"), **of_claims}.items():
+        if key not in named:
+            continue
+        name, rubric = named[key]
+        try:
+            same = rubric().template.sha256 == recorded
+        except ConfigError:
+            same = False
+        if not same:
+            kind: Kind = "fault" if name in builtin_names("judge") else "open"
+            yield Remark(leaf.task, kind, f"the judge's prompt '{name}' has another text here than the run recorded")
 
 
 def row_counts(file: ResultFile, here: TaskHere, records: Sequence[RowRecord]) -> Iterator[Remark]:
@@ -95,39 +146,62 @@ def _against_benchmark(file: ResultFile, here: TaskHere, ids: Counter[str], orig
         yield Remark(leaf.task, "fault", f"{number_of(len(unasked), 'row')} not asked for, '{unasked[0]}' first")
 
 
-def made_again(here: TaskHere, samples: Sequence[Sample]) -> Rebuilt:
-    """Return the rows of a task made again.
+@dataclass(frozen=True)
+class MadeAgain:
+    """What came of making the rows of a task again: where they ``differ``, and votes, some of which were ``compared``.
+
+    ``missing`` are metrics not computed here. ``labels_repeated``: whether all labels follow from what is known here.
+    """
+
+    differ: list[Remark]
+    votes: list[Remark]
+    compared: int
+    cast: int
+    missing: Mapping[str, Missing]
+    labels_repeated: bool
+
+
+def made_again(here: TaskHere, samples: Samples, *, by_document: bool = False) -> MadeAgain:
+    """Make the rows of a task again, some at a time, and compare them with the recorded ones.
 
     Without the benchmark's rows it is not known whether relevant ids are those of documents alone: then the reading
     counts with which fewer records differ.
     """
-    found = rebuilt(here, samples)
-    if here.rows is not None or found.records == [sample.record for sample in samples]:
+    votes, told = Differing(here.leaf.task, len(samples), "by its reply"), []
+
+    def pairs() -> Iterator[tuple[Sample, RowRecord]]:
+        for part in rebuilt(here, samples, by_document=by_document):
+            told.append((*votes_read(here, part, votes), part.missing, part.labels_repeated))
+            yield from zip(part.samples, part.records, strict=True)
+
+    differ = [*_differences(here, len(samples), pairs())]
+    compared, cast, missing, repeated = zip(*told, strict=True)
+    found = MadeAgain(differ, [*votes.findings()], sum(compared), sum(cast), missing[0], all(repeated))
+    if here.rows is not None or by_document or not differ:
         return found
-    other = rebuilt(here, samples, by_document=True)
-    return min((found, other), key=lambda one: len(list(_differences(here, samples, one.records))))
+    return min((found, made_again(here, samples, by_document=True)), key=lambda one: len(one.differ))
 
 
-def row_values(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> Iterator[Remark]:
-    """Compare the record of every row with that made again from its reply, ranking and votes."""
+def row_values(here: TaskHere, found: MadeAgain) -> Iterator[Remark]:
+    """Yield where the record of a row differs from that made again from its reply, ranking and votes."""
     if here.form is None:
         why = "their texts are hashed" if here.hashed else f"no prompt template '{here.leaf.config.prompt}' here"
         yield Remark(here.leaf.task, "open", f"replies were not read again: {why}")
-    yield from _differences(here, samples, found.records)
+    yield from found.differ
     for why in dict.fromkeys(missing.why for missing in found.missing.values()):
         names = sorted(name for name, missing in found.missing.items() if missing.why == why)
         yield Remark(here.leaf.task, "open", f"{', '.join(names)}: not computed again, as {why}")
 
 
-def _differences(here: TaskHere, samples: Sequence[Sample], again: Sequence[RowRecord]) -> Iterator[Remark]:
-    task, rows = here.leaf.task, len(samples)
+def _differences(here: TaskHere, rows: int, pairs: Iterable[tuple[Sample, RowRecord]]) -> Iterator[Remark]:
+    task = here.leaf.task
     gathered: dict[str, Differing] = {}
 
     def of(by: str) -> Differing:
         return gathered.setdefault(by, Differing(task, rows, by))
 
     against_votes = []
-    for sample, record in zip(samples, again, strict=True):
+    for sample, record in pairs:
         before = sample.record
         foreign = sample.line["rows"].keys() - _KEYS
         for key in sorted(foreign):

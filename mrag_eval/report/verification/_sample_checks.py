@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mrag_eval.platform import HIDDEN, number_of
 from mrag_eval.report.files._results import ResultFile
 from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Differing, Remark
 from mrag_eval.report.verification._task_here import RowsHere, TaskHere
 from mrag_eval.retrieval import said_text
@@ -22,16 +23,17 @@ _OWN = ("resps", "rows", "votes")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def sample_lines(file: ResultFile, here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Compare the lines of a task, key by key, with what they must hold, and their hashes with that of the task.
 
     A key that no line has is a fault, too.
     """
     leaf = here.leaf
     differing = Differing(leaf.task, len(samples), "by its row")
-    names = {name for sample in samples for name in sample.record.values}
-    halved = halved_metrics([sample.record for sample in samples], names)
-    of_task = [name for name in TASK_MEASURES if any(name in sample.line for sample in samples)]
+    names = {name for record in samples.records for name in record.values}
+    halved = halved_metrics(samples.records, names)
+    of_task = [name for name in TASK_MEASURES if name in samples.keys]
+    together, said = hashlib.sha256(), hashlib.sha256()
     hidden = 0
     for sample, number in zip(samples, _numbers(here, samples), strict=True):
         line = {key: value for key, value in sample.line.items() if key not in _OWN}
@@ -43,16 +45,17 @@ def sample_lines(file: ResultFile, here: TaskHere, samples: Sequence[Sample]) ->
             hidden += 1
             wanted |= {key: line.get(key) for key in _HASHES}
         differing.compare(sample.record.row, line, wanted)
+        together.update("".join(str(sample.line.get(key)) for key in _HASHES).encode("utf-8", "surrogatepass"))
+        reply = str((sample.line.get("filtered_resps") or [""])[0])
+        said.update(said_text(sample.line.get("doc") or {}, reply).encode("utf-8", "surrogatepass"))
     yield from differing.findings()
     if hidden:
         yield Remark(
             leaf.task, "note", f"a secret is hidden in {number_of(hidden, 'row')}: their hashes are of the text"
         )
-    together = "".join(str(sample.line.get(key)) for sample in samples for key in _HASHES)
-    if (file.content.get("task_hashes") or {}).get(leaf.task) != sha256_text(together):
+    if (file.content.get("task_hashes") or {}).get(leaf.task) != together.hexdigest():
         yield Remark(leaf.task, "fault", "task_hashes: the hash of the task is not that of its samples")
-    said = "".join(said_text(s.line.get("doc") or {}, str((s.line.get("filtered_resps") or [""])[0])) for s in samples)
-    if "log" in leaf.measurement.subject and not hidden and leaf.measurement.subject["log"] != sha256_text(said):
+    if "log" in leaf.measurement.subject and not hidden and leaf.measurement.subject["log"] != said.hexdigest():
         yield Remark(leaf.task, "fault", "subject.log: the hash of the log is not that of its replies")
 
 
@@ -98,11 +101,11 @@ def _requests(here: TaskHere, sample: Sample, doc: Mapping[str, Any]) -> dict[st
     return {f"gen_args_{i}": {"arg_0": prompt, "arg_1": text} for i, text in enumerate(options)}
 
 
-def _numbers(here: TaskHere, samples: Sequence[Sample]) -> list[Any]:
+def _numbers(here: TaskHere, samples: Samples) -> list[Any]:
     """Return the row number of each sample: by the rows here, else those of ``--samples``, else from 0 on."""
-    given = [sample.line.get("doc_id") for sample in samples]
     if here.rows is not None and here.rows.repeated is not None:
-        return [here.rows.order.get(sample.record.row) for sample in samples]
+        return [here.rows.order.get(record.row) for record in samples.records]
+    given = samples.numbers
     asked = [*(here.leaf.config.samples or range(len(samples)))]
     return given if sorted(given, key=str) == sorted(asked, key=str) else [*asked, *given[len(asked) :]]
 

@@ -12,16 +12,16 @@ from mrag_eval.judging import language_check
 from mrag_eval.models import summed, totals
 from mrag_eval.platform import to_json
 from mrag_eval.report.files._results import LeafResult
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.verification._findings import Remark
 from mrag_eval.report.verification._task_here import TaskHere
 from mrag_eval.scoring import JudgedRecord, PanelShare, RowRecord, skipped_territories
 
 
-def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
+def rank_shares(here: TaskHere, samples: Samples) -> Iterator[Remark]:
     """Compare the records of ranks with the rows they stand for, with the votes, and with the settings."""
     task, config = here.leaf.task, here.leaf.config
-    records = [sample.record for sample in samples]
+    records = samples.records
     prompts = [record.prompts for record in records if record.prompts is not None]
     counted = sum(share.prompts for share in prompts)
     # with several ranks a row may have been asked twice
@@ -33,7 +33,7 @@ def rank_shares(here: TaskHere, samples: Sequence[Sample]) -> Iterator[Remark]:
             yield Remark(task, "fault", "the skipped questions are not those that the mode leaves out")
     both = [
         s.record.row
-        for s in samples
+        for s in (samples if "votes" in samples.keys else ())
         if any((v.get("verdict") is None) != isinstance(v.get("error"), str) for v in s.votes.values())
     ]
     if both:

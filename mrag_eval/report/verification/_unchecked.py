@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mrag_eval.config import TRANSLATED, harmless_keys, mode_named
 from mrag_eval.core import CUT_OFF
 from mrag_eval.datasets import identity_of
 from mrag_eval.models import ANSWERED_BY_US
-from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.verification._rebuilt import Rebuilt
+from mrag_eval.report.files._samples import Samples
+from mrag_eval.report.verification._row_checks import MadeAgain
 from mrag_eval.report.verification._task_here import TaskHere
-from mrag_eval.report.verification._verdict_checks import VotesRead
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,8 @@ class CheckedTask:
     """A task of a run after its checks: what is here of it, and what could be made again."""
 
     here: TaskHere
-    samples: Sequence[Sample]
-    again: Rebuilt
-    votes: VotesRead
+    samples: Samples
+    again: MadeAgain
 
     @property
     def searched(self) -> bool:
@@ -40,18 +38,6 @@ class CheckedTask:
         return first is not None and self.here.passages([first.id]) is None
 
     @property
-    def translates(self) -> bool:
-        """Return whether questions, passages, articles or replies were translated."""
-        return any(sample.record.translation is not None for sample in self.samples)
-
-    @property
-    def asks_judges(self) -> bool:
-        """Return whether judges labelled the rankings."""
-        return any(
-            sample.record.relevance is not None and sample.record.relevance.by == "judge" for sample in self.samples
-        )
-
-    @property
     def reads_copy(self) -> bool:
         """Return whether the rows or documents here are a copy that nothing is declared to compare with."""
         source = {} if self.here.rows is None else self.here.rows.source
@@ -59,7 +45,7 @@ class CheckedTask:
 
     def has(self, part: str) -> bool:
         """Return whether a row's record has a field."""
-        return any(getattr(sample.record, part) is not None for sample in self.samples)
+        return any(getattr(record, part) is not None for record in self.samples.records)
 
 
 @dataclass(frozen=True)
@@ -96,7 +82,7 @@ UNCHECKED = (
     Unchecked("that the replies are the model's", lambda run: True, ("resps", "filtered_resps")),
     Unchecked(
         "which calls for passages failed, why a call did, and what a provider said of a reply",
-        lambda run: any(s.record.failures or s.record.outcome or s.record.fate == CUT_OFF for s in run.samples),
+        lambda run: any(r.failures or r.outcome or r.fate == CUT_OFF for r in run.samples.records),
         (
             *("rows.failures", "rows.fate", "rows.outcome"),
             *_under("results:configs.*.scores.", "failures", "outcomes", "by_language", "cut_off"),
@@ -179,7 +165,7 @@ UNCHECKED = (
     ),
     Unchecked(
         "translations, and what they cost",
-        lambda run: run.translates,
+        lambda run: run.has("translation"),
         (
             *(
                 "rows.translation",
@@ -208,13 +194,16 @@ UNCHECKED = (
     ),
     Unchecked(
         "votes of judges without a reply that can be read again here",
-        lambda run: run.votes.compared < run.votes.cast,
+        lambda run: run.again.compared < run.again.cast,
         ("votes", "rows.judge", "rows.sufficiency", "rows.sufficiency_votes"),
     ),
-    Unchecked("that the replies of judges are theirs", lambda run: bool(run.votes.cast), ("votes.*.reply",)),
+    Unchecked("that the replies of judges are theirs", lambda run: bool(run.again.cast), ("votes.*.reply",)),
     Unchecked(
         "relevance labels of judges, of translated answers, and of texts that are not here",
-        lambda run: run.has("relevance") and (run.asks_judges or not run.again.labels_repeated),
+        lambda run: (
+            (not run.again.labels_repeated and run.has("relevance"))
+            or any(r.relevance is not None and r.relevance.by == "judge" for r in run.samples.records)
+        ),
         ("rows.relevance", "rows.labelling"),
     ),
     Unchecked(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrag_eval.config import GROUNDED, JUDGES, OWN, SUFFICIENCY, SUPPORT, is_named, verdict_metrics
-from mrag_eval.judging import Rubric, relevance_rubric, sufficiency_rubric, support_rubric, verdict_rubric, votes_again
-from mrag_eval.platform import ConfigError, DataError, to_json
-from mrag_eval.prompts import builtin_names
+from mrag_eval.config import GROUNDED, JUDGES, OWN, SUFFICIENCY, is_named, verdict_metrics
+from mrag_eval.platform import DataError, to_json
 from mrag_eval.report.files._results import LaterVerdicts, LeafResult, ResultFile
 from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_samples
+from mrag_eval.report.files._samples import Samples, open_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._claims import instruments_follow, task_settings
-from mrag_eval.report.verification._findings import Differing, Kind, Remark, differing, value_text
-from mrag_eval.report.verification._rebuilt import Rebuilt, votes_of
-from mrag_eval.report.verification._row_checks import made_again, row_values
+from mrag_eval.report.verification._findings import Differing, Remark, differing, value_text
+from mrag_eval.report.verification._row_checks import judge_texts, made_again, row_values
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
 from mrag_eval.report.verification._task_here import TaskHere
@@ -31,63 +28,8 @@ _OF_VERDICTS = ("judge", "panel", "sufficiency", "sufficiency_votes", "sufficien
                 "failures", "values", "unscored", "asked")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class VotesRead:
-    """The votes that differ from their replies, and how many of all were compared."""
-
-    findings: tuple[Remark, ...] = ()
-    compared: int = 0
-    cast: int = 0
-
-
-def votes_read(here: TaskHere, samples: Sequence[Sample], found: Rebuilt) -> VotesRead:
-    """Read the votes again from the judges' replies, in the cache here or in the samples; one that was cast has one."""
-    of = [enumerate(one.record.grounding.claims if one.record.grounding is not None else ()) for one in samples]
-    claims = [to_json({f"{n}.votes.{seat}": v for n, one in every for seat, v in one.votes.items()}) for every in of]
-    votes = [(sample.votes, to_json(sample.record.sufficiency_votes or {})) for sample in samples]
-    recorded = [(*both, own) for both, own in zip(votes, claims, strict=True)]
-    size = sum(len(votes) for every in recorded for votes in every)
-    answers, passages = map(votes_of, samples), (sample.record.sufficiency_votes or {} for sample in samples)
-    again = votes_again(here.judge, here.leaf.seats, found.rows, [*answers], [*passages]) if size else None
-    if again is None or here.hashed or any(judge_texts(here)):
-        return VotesRead(cast=size)
-    differing = Differing(here.leaf.task, len(samples), "by its reply")
-    compared = 0
-    for sample, every, *found_again in zip(samples, recorded, *again, strict=True):
-        for key, own, read in zip(("votes", "sufficiency_votes", "grounding.claims"), every, found_again, strict=True):
-            compared += len(read)
-            cast = [seat for seat, vote in own.items() if vote.get("verdict") is not None and not vote.get("reply")]
-            wanted = {**{seat: {**own[seat], "reply": "a text"} for seat in cast}, **to_json(read)}
-            differing.compare(sample.record.row, {seat: own[seat] for seat in wanted}, wanted, key)
-    return VotesRead(tuple(differing.findings()), compared, size)
-
-
-def judge_texts(here: TaskHere) -> Iterator[Remark]:
-    """Compare the recorded hashes of judges' prompts with those here: a fault for built-in ones, else open."""
-    leaf, block = here.leaf, here.judge
-    claims, support = block.claims_prompt or "", leaf.measurement.instrument.get(SUPPORT) or {}
-    named: dict[str, tuple[str, Callable[[], Rubric[Any]]]] = {
-        "judge": (block.prompt, lambda: verdict_rubric(block.prompt, block.reply, block.scale)),
-        "sufficiency": (block.sufficiency.prompt, lambda: sufficiency_rubric(block.sufficiency.prompt)),
-        "relevance": (block.relevance.prompt, lambda: relevance_rubric(block.relevance.prompt)),
-        "claims": (claims, lambda: support_rubric(claims)),
-    }
-    of_claims = {"claims": support["prompt"]} if claims and "prompt" in support else {}
-    for key, recorded in {**leaf.config.block("texts"), **of_claims}.items():
-        if key not in named:
-            continue
-        name, rubric = named[key]
-        try:
-            same = rubric().template.sha256 == recorded
-        except ConfigError:
-            same = False
-        if not same:
-            kind: Kind = "fault" if name in builtin_names("judge") else "open"
-            yield Remark(leaf.task, kind, f"the judge's prompt '{name}' has another text here than the run recorded")
-
-
 def later_verdicts(
-    file: ResultFile, task: str, tasks_folder: Path, copies: Sequence[Path], samples: Sequence[Sample]
+    file: ResultFile, task: str, tasks_folder: Path, copies: Sequence[Path], samples: Samples
 ) -> list[Remark]:
     """Return the findings on the verdicts that a task was given after the run, whose ``samples`` these are.
 
@@ -102,7 +44,7 @@ def later_verdicts(
         later = LaterVerdicts.of(file.path, task)
         if later is None:
             return [Remark(task, "fault", fault)]
-        judged = read_samples(paths[1])
+        judged = open_samples(paths[1])
         found = list(_later(file, file.leaves[task], later, tasks_folder, copies, samples, judged))
     except DataError as error:
         return [Remark(task, "fault", error.message)]
@@ -115,16 +57,16 @@ def _later(
     later: LaterVerdicts,
     tasks_folder: Path,
     copies: Sequence[Path],
-    samples: Sequence[Sample],
-    judged: Sequence[Sample],
+    samples: Samples,
+    judged: Samples,
 ) -> Iterator[Remark]:
-    task, records = leaf.task, [sample.record for sample in judged]
+    task, records = leaf.task, judged.records
     for key, one, other in differing(to_json(later.measurement), to_json(leaf.measurement)):
         if not is_named(key, _JUDGED) and not key.startswith("instrument.metric:"):
             yield Remark(task, "fault", f"{key} is {value_text(one)}, {value_text(other)} in the run")
     names = list(dict.fromkeys(name for record in records for name in (*record.values, *record.unscored)))
     decided = decided_by_judges(names)
-    if [one.record.row for one in judged] != [one.record.row for one in samples]:
+    if [one.row for one in records] != [one.row for one in samples.records]:
         yield Remark(task, "fault", "its rows are not those of the run")
         return
     changed = Differing(task, len(samples), "in the run")
@@ -146,10 +88,10 @@ def _later(
     if leaf.seats and leaf.measurement.judges != later.measurement.judges:
         text = f"judged by {', '.join(later.measurement.judges)}, in the run by {', '.join(leaf.measurement.judges)}"
         yield Remark(task, "deviation", text, JUDGES)
-    yield from row_values(here, judged, again)
+    yield from row_values(here, again)
     yield from rank_shares(here, judged)
     yield from seats_follow(asked, records)
-    yield from votes_read(here, judged, again).findings
+    yield from again.votes
     yield from judge_texts(here)
     # a metric that the judges of the run decided stays theirs, and passages may have judges of their own
     instrument, votes, own = later.measurement.instrument, leaf.measurement.votes, f"{OWN}{SUFFICIENCY}"

@@ -16,8 +16,7 @@ from mrag_eval.report.files._results import (
     read_results,
     with_later_verdicts,
 )
-from mrag_eval.report.files._sample import Sample
-from mrag_eval.report.files._samples import read_samples, scored_samples
+from mrag_eval.report.files._samples import Samples, open_samples
 from mrag_eval.report.files._scored_rows import ScoredSamples
 from mrag_eval.report.verification._answering_checks import ReplyCounts, answering_follows
 from mrag_eval.report.verification._claims import (
@@ -33,13 +32,13 @@ from mrag_eval.report.verification._findings import Remark, Verified, value_text
 from mrag_eval.report.verification._harness_checks import groups, run_record, task_results
 from mrag_eval.report.verification._passage_checks import passages
 from mrag_eval.report.verification._prompt_checks import prompts
-from mrag_eval.report.verification._row_checks import made_again, row_counts, row_values
+from mrag_eval.report.verification._row_checks import judge_texts, made_again, row_counts, row_values
 from mrag_eval.report.verification._sample_checks import sample_lines
 from mrag_eval.report.verification._score_checks import means, recomputed_scores
 from mrag_eval.report.verification._share_checks import rank_shares, seats_follow
 from mrag_eval.report.verification._task_here import LOG, TaskHere
 from mrag_eval.report.verification._unchecked import CheckedTask, unchecked
-from mrag_eval.report.verification._verdict_checks import decided_by_judges, judge_texts, later_verdicts, votes_read
+from mrag_eval.report.verification._verdict_checks import decided_by_judges, later_verdicts
 
 
 def verify(paths: Sequence[Path | str], tasks_folder: Path, copies: Sequence[Path] = ()) -> list[Verified]:
@@ -79,11 +78,11 @@ def unsupported(paths: Sequence[Path | str], *, votes: bool = False) -> list[str
             path, found = file.samples(task, judged=False), list[Remark]()
             # the command that reads these files names their faults
             with suppress(DataError):
-                found += means(file, leaf, scored_samples(path)) if path is not None else ()
+                found += means(file, leaf, open_samples(path).scored) if path is not None else ()
                 found += _later_means(file, leaf)
                 if votes and not found and path is not None:
                     with reading_back(file.path):
-                        later = later_verdicts(file, task, tasks_folder(), (), read_samples(path))
+                        later = later_verdicts(file, task, tasks_folder(), (), open_samples(path))
                     found += (one for one in later if one.kind == "fault")
             lines += [f"{task}: {finding.text} (mrag-eval verify {file.path})" for finding in found]
     return lines
@@ -95,7 +94,9 @@ def _later_means(file: ResultFile, leaf: LeafResult) -> Iterator[Remark]:
     if later is leaf:
         return
     # the harness reports the scores of the run itself
-    yield from means(replace(file, content={}), later, scored_samples(LaterVerdicts.samples_path(file.path, leaf.task)))
+    yield from means(
+        replace(file, content={}), later, open_samples(LaterVerdicts.samples_path(file.path, leaf.task)).scored
+    )
     for name in {*leaf.metrics, *later.metrics} - decided_by_judges([*leaf.metrics, *later.metrics]):
         one, other = (None if name not in found.metrics else found.metrics[name].value for found in (later, leaf))
         if one != other:
@@ -131,12 +132,13 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
             asked.whole = False
             findings.append(Remark(task, "fault", "no samples next to the results; run with --log_samples"))
             continue
+        # the rest makes cycles: json.dumps does, with an indent
         with uncollected():
-            samples = read_samples(path, repeated=True)
-            here = TaskHere.of(leaf, copies)
-            read |= {copy} if here.rows is not None and (copy := here.rows.copy) is not None else set()
-            checked, found, lines = _of_task(file, here, samples, asked)
-            later = later_verdicts(file, task, tasks_folder, copies, samples)
+            samples = open_samples(path, repeated=True)
+        here = TaskHere.of(leaf, copies)
+        read |= {copy} if here.rows is not None and (copy := here.rows.copy) is not None else set()
+        checked, found, lines = _of_task(file, here, samples, asked)
+        later = later_verdicts(file, task, tasks_folder, copies, samples)
         rows += len(samples)
         numbers += checked
         findings += [*found, *later]
@@ -149,11 +151,10 @@ def _verified(file: ResultFile, tasks_folder: Path, copies: Sequence[Path], wait
 
 
 def _of_task(
-    file: ResultFile, here: TaskHere, samples: Sequence[Sample], asked: ReplyCounts
+    file: ResultFile, here: TaskHere, samples: Samples, asked: ReplyCounts
 ) -> tuple[int, list[Remark], list[str]]:
     """Return how many numbers were computed again, the findings of one task, and what was not checked."""
-    leaf = here.leaf
-    records = [sample.record for sample in samples]
+    leaf, records = here.leaf, samples.records
     findings = [*row_counts(file, here, records)]
     if here.rows is None:
         text = (
@@ -167,8 +168,7 @@ def _of_task(
     scores, numbers, differing = recomputed_scores(file, leaf, records)
     again = made_again(here, samples)
     asked.add(samples)
-    read = votes_read(here, samples, again)
-    computed = [*row_values(here, samples, again), *differing, *read.findings]
+    computed = [*row_values(here, again), *differing, *again.votes]
     # another version may read replies and compute intervals in another way
     findings += [*of_means, *([replace(f, kind="open") for f in computed] if other_versions(leaf) else computed)]
     for check in (
@@ -185,7 +185,7 @@ def _of_task(
         instruments_follow(here, records),
     ):
         findings += check
-    whole = CheckedTask(here, samples, again, read)
+    whole = CheckedTask(here, samples, again)
     if whole.searched and whole.shows_unknown_texts and here.reason != LOG and not here.retrieved_otherwise:
         text = "the corpus is not on this machine, so that the texts of passages were not compared"
         findings.append(Remark(leaf.task, "open", text))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from itertools import islice
 
 from mrag_eval.core import is_language, normalize_language, rounded
 from mrag_eval.report.files._leaves import Leaf
-from mrag_eval.report.files._sample import Sample
+from mrag_eval.report.files._samples import Samples
 from mrag_eval.report.page._points import Point, shares
 from mrag_eval.report.page._section import Chart, Listing, Section, each_task
 from mrag_eval.report.page._shapes import share_bars
@@ -20,25 +20,26 @@ _TOO_SHORT = "too short to tell"
 _UNTOLD = {"does not know": "unknown to the detector", " recognises ": "the detector often misses it"}
 
 
-def _answer_languages(leaf: Leaf, rows: Sequence[Sample]) -> list[Point]:
+def _answer_languages(leaf: Leaf, rows: Samples) -> list[Point]:
     """Return the languages of replies, by a known language of the question; empty if no metric depends on them."""
-    names = {name for s in rows for name in (*s.record.values, *s.record.unscored)}
+    names = {name for record in rows.records for name in (*record.values, *record.unscored)}
     if not names & _OF_LANGUAGE:
         return []
     from mrag_eval.metrics import correct_language_rate
 
-    known = [s for s in rows if is_language(s.record.query_lang)]
-    asked = [s.record.query_lang for s in known]
     rule = leaf.result.config.judge.get("correct_language") or {}
-    found = correct_language_rate(
-        [s.answer for s in known],
-        asked,
-        min_recognised=rule.get("min_recognised"),
-        check_script=bool(rule.get("check_script")),
-    )
     counts: Counter[str] = Counter()
-    for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
-        counts[f"{question}->{_name(label, reason or '')}"] += 1
+    known = ((s.record.query_lang, s.answer) for s in rows if is_language(s.record.query_lang))
+    while part := [*islice(known, 1000)]:
+        asked = [question for question, _ in part]
+        found = correct_language_rate(
+            [answer for _, answer in part],
+            asked,
+            min_recognised=rule.get("min_recognised"),
+            check_script=bool(rule.get("check_script")),
+        )
+        for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
+            counts[f"{question}->{_name(label, reason or '')}"] += 1
     return shares(counts, {"task": leaf.label}, "question", "answer", "replies")
 
 
