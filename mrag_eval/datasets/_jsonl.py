@@ -10,7 +10,8 @@ A question is an object with ``id``, ``query`` and ``lang``, and further keys de
   ``is_gold``), for the mode ``given``;
 - ``group_id``, shared by versions of one question, for intervals.
 
-Any other key is kept in ``extra``; ``data.breakdowns`` names those that scores are broken down by.
+Any other key is kept in ``extra``, so that each comes once; ``data.breakdowns`` names those that scores are broken down
+by.
 
 A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``, ``doc_id`` and ``parallel_id`` (shared
 by the versions of one document in several languages). Its text is searched and shown after the title.
@@ -35,7 +36,16 @@ from mrag_eval.datasets._files import iter_jsonl, read_squad, require_columns, r
 from mrag_eval.datasets._origin import Origin
 from mrag_eval.datasets._relevant import Held, read_judgements, refuse_absent, with_grades
 from mrag_eval.datasets._versions import Version, imbalanced, parallel_texts
-from mrag_eval.platform import ConfigError, DataError, close_match, number_of, part_files, suggesting, text_at
+from mrag_eval.platform import (
+    ConfigError,
+    DataError,
+    check_keys,
+    close_match,
+    number_of,
+    part_files,
+    suggesting,
+    text_at,
+)
 
 BENCHMARK = Declaration(
     name="jsonl",
@@ -162,7 +172,9 @@ def _rows(path: Path, part: str, keys: Collection[str] | None = None) -> Iterato
         if file.name.endswith((".parquet", ".json", ".json.gz")):
             from mrag_eval.datasets._log_files import log_rows
 
-            yield from log_rows(file, str(file), documents=part == "corpus")
+            for where, row in log_rows(file, str(file), documents=part == "corpus"):
+                check_keys(row, row if keys is None else keys, where)
+                yield where, row
         else:
             yield from ((f"{file}, line {number}", row) for number, row in iter_jsonl(file, keys))
 

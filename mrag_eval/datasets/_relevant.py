@@ -182,8 +182,9 @@ def _of_text(file: Path) -> Iterator[tuple[str, str, str, Any]]:
             check_unique(cells, cells, file)
             continue
         if len(cells) not in (3, 4) or not is_number:
-            what = f"{file}, line {number}: {len(cells)} columns, judgements have three or four, the last a number"
-            raise DataError(what, "correct that line, or leave it out")
+            no_grade = f"the grade '{cells[-1]:.40}' is not a finite number"
+            what = no_grade if len(cells) in (3, 4) else f"{len(cells)} columns, judgements have three or four"
+            raise DataError(f"{file}, line {number}: {what}", "correct that line, or leave it out")
         yield f"{file}, line {number}", cells[0], cells[-2], cells[-1]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from mrag_eval.platform._json_text import JsonFault, json_value
+from mrag_eval.platform._errors import DataError
+from mrag_eval.platform._json_text import JsonFault, check_keys, json_value
 
 # Longest pause, in seconds, to accept from a server.
 LONGEST_PAUSE = 300.0
@@ -31,6 +32,8 @@ _FILTER_WORDS = ("content management policy", "content filtering policy", "conte
 # Where an error has its words, and where an answer has what was asked for, in the formats of providers.
 _TELLING = ("message", "msg", "detail", "errors")
 _ANSWERS = ("choices", "content", "data", "results", "embeddings", "text", "generated_text", "meta_info")
+# What else is read of such an answer.
+_BESIDE = ("error", "object", "usage", "model", "stop_reason")
 # A model sometimes gives a broken body to a request that succeeds on the second attempt.
 BROKEN_AGAIN = 2
 
@@ -79,12 +82,19 @@ def status_fault(status: int, body: str, headers: Mapping[str, str]) -> HttpFaul
     return HttpFault(reason, detail, pause=pause, status=status)
 
 
-def json_answer(body: str) -> Any:
-    """Return the JSON value of a response with status 200.
+def json_answer(body: str, read: Iterable[str] = ()) -> Any:
+    """Return the JSON value of a response with status 200, of which ``read`` are the keys that are read.
 
-    Raises HttpFault for anything but JSON, and for an error that the body holds instead of an answer.
+    By default those in which providers answer. Raises HttpFault for anything but JSON, for a key that is read and comes
+    twice with different values, and for an error that the body holds instead of an answer.
     """
     answer = json_body(body)
+    for one in answer if isinstance(answer, list) else [answer]:
+        known = {*_ANSWERS, *_BESIDE} if isinstance(one, dict) and one.keys() & {*_ANSWERS} else one
+        try:
+            check_keys(one, (*read, *_BESIDE) if read else known, "the answer")
+        except DataError as fault:
+            raise HttpFault("malformed", fault.message, again=BROKEN_AGAIN) from None
     refuse_error(answer)
     return answer
 
@@ -92,7 +102,7 @@ def json_answer(body: str) -> Any:
 def json_body(body: str) -> Any:
     """Return the JSON value of a response, an error as well; raise HttpFault for anything but JSON."""
     try:
-        return json_value(body.removeprefix("\ufeff"), lax="numbers")
+        return json_value(body.removeprefix("\ufeff"), lax="numbers", told=True)
     except JsonFault:
         raise HttpFault("malformed", f"the answer is not JSON: {body[:80]!r}", again=BROKEN_AGAIN) from None
 

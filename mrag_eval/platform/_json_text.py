@@ -223,7 +223,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         raise DataError(
             f"the reply is nested in more than {DEEPEST} levels", "return its answer and its contexts alone"
         )
-    if value is None or isinstance(value, str | int):
+    if value is None or isinstance(value, str | int | Twice):
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(inner, depth + 1) for key, inner in value.items()}

@@ -22,6 +22,8 @@ MAX_CELL = 32_767
 # the text itself are included, so that removing one is exact.
 _CALCULATED = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 _QUOTED = re.compile(r"'" + _CALCULATED.pattern)
+# Columns that people may add, and that are read.
+_OF_PEOPLE = ("annotator", "debatable")
 # Behind the name of a column that another has, too.
 _AGAIN = " (again)"
 _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -53,11 +55,11 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
     """Read the rows of a sheet, without empty ones; cells are stripped.
 
     Any format that a spreadsheet program saves is accepted: comma, semicolon or tab, UTF-8 or UTF-16. Columns may be in
-    any order.
+    any order. One that comes twice is left out.
 
     Raises:
-        DataError: the file cannot be read, is not text in one of those encodings, lacks a column of ``required``, or a
-            row has more cells than the header.
+        DataError: the file cannot be read, is not text in one of those encodings, lacks a column of ``required`` or has
+            it twice, or a row has more cells than the header.
     """
     text = _decoded(path)
     head, _, _ = text.partition("\n")
@@ -71,8 +73,8 @@ def read_sheet(path: Path, required: Sequence[str]) -> list[SheetRow]:
                 f"{path}: no column '{missing[0]}' (it has: {', '.join(filter(None, heads)) or 'none'})",
                 "keep the column names of the sheet unchanged",
             )
-        check_unique(heads, filter(None, heads), path)
-        return list(_rows(path, heads, lines))
+        check_unique(heads, (*required, *_OF_PEOPLE), path)
+        return list(_rows(path, [head if heads.count(head) == 1 else "" for head in heads], lines))
     except csv.Error as err:
         raise DataError(f"{path}: not a table ({err})", "save it from the spreadsheet as CSV UTF-8") from None
 

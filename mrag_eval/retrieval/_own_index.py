@@ -174,7 +174,7 @@ class _Service:
         self._transport: Transport[_Asked, list[Any]] = Transport(
             Endpoint(self.name, str(block.url), bearer(block.api_key_env, where)),
             lambda asked: dict(body.filled(asked.places)),
-            lambda _, body: self._read(json_answer(body)),
+            lambda _, body: self._read(json_answer(body, {(block.passages or "").partition(".")[0]})),
             max_in_flight=block.max_in_flight or 8,
             timeout=block.timeout,
             retries=block.retries,

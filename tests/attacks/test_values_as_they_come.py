@@ -16,7 +16,7 @@ import pytest
 
 from mrag_eval.datasets import as_question, load_benchmark, log_rows, read_judgements
 from mrag_eval.models.translate._table import load_table
-from mrag_eval.platform import MragError, read_sheet
+from mrag_eval.platform import DataError, HttpFault, MragError, json_answer, json_body, read_sheet
 from mrag_eval.retrieval import read_run
 from mrag_eval.retrieval.sources._ctxs_file import read_ctxs
 from mrag_eval.retrievers import read_corpus
@@ -168,8 +168,8 @@ def test_a_column_that_is_read_comes_once(reader: str, tmp_path: Path) -> None:
     for key in record:
         path = write(tmp_path, reader, [*record.items(), (key, '"another"')])
         said = refused(read, path, path.name)
-        # what is no key of ours is kept with a question, and with a row that people label
-        cannot_fail = key in unread and reader not in ("questions", "labels, CSV")
+        # what is no key of ours is kept with a question, for plans, prompts and breakdowns
+        cannot_fail = key in unread and reader != "questions"
         assert (said is None) is cannot_fail, (key, said)
         assert said is None or key in said, said
         for value in WITHIN if cannot_fail and ending not in ("csv", "tsv") else ():
@@ -177,6 +177,7 @@ def test_a_column_that_is_read_comes_once(reader: str, tmp_path: Path) -> None:
         path = write(tmp_path, reader, [*record.items(), (key, record[key])])
         same = refused(read, path, path.name)
         assert same is None or ending in ("csv", "tsv"), key
+        assert same is None or not cannot_fail, key
 
 
 @pytest.mark.parametrize("fault", [*NUMBERS, "too deep", "an object", "a list of objects"])
@@ -240,6 +241,29 @@ def test_what_is_read_comes_once_however_deep(row: str, within: str, tmp_path: P
 def test_what_rows_are_made_of_comes_once(content: str, tmp_path: Path) -> None:
     (tmp_path / "log.json").write_text(content, "utf-8")
     assert "comes twice with different values" in str(refused(read_log, tmp_path / "log.json", "log.json"))
+
+
+# What servers answer with status 200, the key of it that is read, and its reader.
+ANSWERS: dict[str, tuple[str, str, Callable[[str], Any]]] = {
+    "a completion": ("choices", '[{"message": {"content": "yes"}}]', json_answer),
+    "embeddings": ("data", '[{"embedding": [1.0]}]', json_answer),
+    "a reranker": ("results", '[{"index": 0, "relevance_score": 1.0}]', json_answer),
+    "a retriever": ("found", '[{"text": "a passage"}]', lambda body: json_answer(body, {"found"})),
+    "a system": ("answer", '"yes"', lambda body: reply_of(json_body(body))),
+    "a format of its own": ("said", '"yes"', json_answer),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_what_is_read_of_an_answer_comes_once(kind: str) -> None:
+    key, value, read = ANSWERS[kind]
+    for twice in (f'"{key}": "no"', f'"{key}": [{{"a": 1, "a": 2}}]', '"error": 1, "error": 2', '"note": 1, "note": 2'):
+        body = f'{{"{key}": {value}, {twice}}}'
+        if "note" in twice and kind != "a format of its own":
+            assert read(body), body
+            continue
+        with pytest.raises((HttpFault, DataError), match="comes twice with different values"):
+            read(body)
 
 
 def test_judgements_have_each_column_once(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_grade_that_is_not_finite_is_refused_on_every_line(grade: str, line: i
     lines = ["q1 0 d1 1", "q1 0 d2 2"]
     lines[line - 1] = f"q1 0 d3 {grade}"
     (tmp_path / "a.qrels").write_text("\n".join(lines), "utf-8")
-    with pytest.raises(MragError, match=f"line {line}: .* the last a number"):
+    with pytest.raises(MragError, match=f"line {line}: the grade .* is not a finite number"):
         read_judgements(tmp_path / "a.qrels")
 
 
