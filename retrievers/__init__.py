@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         load_embedder,
         vectors_arriving,
     )
-    from mrag_eval.retrievers.embedding._loading import commit_of, loading, offline, with_weights
+    from mrag_eval.retrievers.embedding._loading import check_length, commit_of, loading, offline, with_weights
     from mrag_eval.retrievers.embedding._loading import transformers as transformers_library
     from mrag_eval.retrievers.embedding._sparse_encoders import SparseEncoder, load_sparse_encoder
     from mrag_eval.retrievers.imports._import import import_vectors

@@ -143,6 +143,7 @@ def _check_needs(
             limit=asked.get("limit"),
             model=model,
             faults=faults,
+            generation=pairs_of(asked.get("gen_kwargs")),
             judged=not (ahead or asked.get("predict_only")),
         )
     plan.check()

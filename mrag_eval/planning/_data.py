@@ -11,8 +11,7 @@ from mrag_eval.datasets import DataSource, Declaration, GitHubFiles, HubDataset
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask, fetched_sources, given_copies
 from mrag_eval.platform import cache_dir
-
-_OFFLINE = ("1", "true", "yes", "on")
+from mrag_eval.retrievers import offline
 
 
 def data_needs(leaves: Sequence[PlannedTask]) -> list[Need]:
@@ -40,11 +39,6 @@ def source_need(declared: Declaration, source: DataSource, *, several: bool = Tr
         return Need("data", f"{what}, and HF_HUB_OFFLINE is set", False, fix, True, local, megabytes=source.megabytes)
     fix = "nothing to do: it is downloaded on first use"
     return Need("data", what, False, fix, True, local, comes=True, megabytes=source.megabytes)
-
-
-def offline() -> bool:
-    """Return whether the hub must not be asked."""
-    return os.environ.get("HF_HUB_OFFLINE", "0").lower() in _OFFLINE
 
 
 def in_hub_cache(kind: str, name: str) -> bool:

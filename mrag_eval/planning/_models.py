@@ -23,7 +23,7 @@ from mrag_eval.models import key_variable, named_spec, type_fault
 from mrag_eval.planning._corpora import local, reranker_need, searches_itself
 from mrag_eval.planning._need import Need
 from mrag_eval.planning._tasks import PlannedTask
-from mrag_eval.platform import OTHER_FILES, MragError
+from mrag_eval.platform import OTHER_FILES, ConfigError, MragError
 from mrag_eval.prompts import budget_for
 
 PLANNER_LINE = "in mrag.yaml:  planner: evaluated   # or the name of a model under models: docs/ir_modes.md"
@@ -231,21 +231,15 @@ def room_needs(leaves: Sequence[PlannedTask], model: str, arguments: Mapping[str
     if not model.startswith(("hf", "huggingface", "vllm")):
         return
     for leaf in leaves:
-        asked = {name for role in (agents_of(leaf) or {}).values() if role.spec is None for name in [role.name]}
-        lengths = {"--gen_kwargs max_gen_toks": leaf.longest_reply} if leaf.longest_reply else {}
-        if asked:
-            lengths["agent.generation.max_tokens"] = (
-                leaf.blocks.agent.generation.max_tokens or AGENT_DECODING["max_tokens"]
-            )
-        for key, length in lengths.items():
-            room = budget_for(None, None, arguments, {"max_tokens": length}).limit
-            if room is not None and room <= 0:
-                context = room + length
-                what = (
-                    f"{key}={length} leaves no room for a prompt: the evaluated model's context has {context:,} tokens"
-                )
-                fix = f"{'' if key.startswith('--') else '--metadata '}{key}={min(2048, context // 4)}"
-                yield Need("models", what, False, fix, True, tasks=(leaf.name,))
+        lengths = {"--gen_kwargs max_gen_toks": leaf.longest_reply}
+        if any(role.spec is None for role in (agents_of(leaf) or {}).values()):
+            own = leaf.blocks.agent.generation.max_tokens
+            lengths["agent.generation.max_tokens"] = own or AGENT_DECODING["max_tokens"]
+        for key, length in ((key, length) for key, length in lengths.items() if length):
+            try:
+                budget_for(None, None, arguments, {"max_tokens": length}, key)
+            except ConfigError as error:
+                yield Need("models", error.message, False, error.next_step or "", True, tasks=(leaf.name,))
 
 
 def evaluated_spec(model: str, arguments: Mapping[str, Any]) -> ModelSpec:

@@ -25,6 +25,7 @@ def plan_for(
     limit: float | None = None,
     model: tuple[str, Mapping[str, Any]] | None = None,
     faults: Sequence[MragError] | None = None,
+    generation: Mapping[str, Any] | None = None,
     judged: bool = True,
     pilot: Pilot | None = None,
     built: bool = True,
@@ -37,6 +38,7 @@ def plan_for(
         limit: the value of ``--limit``.
         model: type and arguments of the evaluated model, if it is known.
         faults: what this model lacks; None if nobody looked, and it is told from type and arguments.
+        generation: its settings by ``--gen_kwargs``.
         judged: whether replies are judged; a retrieval ahead of a run judges nothing.
         pilot: what rows of the tasks took.
         built: whether the tasks are built by whoever asks, and refused as they are; else the plan looks for what they
@@ -45,6 +47,8 @@ def plan_for(
     Raises ConfigError for an invalid block or config file.
     """
     leaves = leaves_of(asked, known, metadata, limit)
+    if isinstance(longest := (generation or {}).get("max_gen_toks"), int):
+        leaves = [replace(leaf, longest_reply=longest) if leaf.longest_reply else leaf for leaf in leaves]
     needs = [*data_needs(leaves), *corpus_needs(leaves), *model_needs(leaves, judged=judged)]
     spec: ModelSpec | None = None
     if model is not None and leaves:

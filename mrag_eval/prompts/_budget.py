@@ -52,14 +52,18 @@ def prompt_text(prompt: Any) -> str:
 
 
 def budget_for(
-    max_tokens: int | None, model: Any, metadata: Mapping[str, Any], generation: Mapping[str, Any] | None
+    max_tokens: int | None,
+    model: Any,
+    metadata: Mapping[str, Any],
+    generation: Mapping[str, Any] | None,
+    setting: str = "--gen_kwargs max_gen_toks",
 ) -> Budget:
     """Return the prompt budget of a task.
 
     The first known one of: ``prompt.max_tokens``; the evaluated model's context (``model`` is the harness's object, if
     it is known and not behind an API, whose default ``max_length`` is a guess); ``max_length`` or ``max_model_len`` in
     the model arguments; the configuration of the model they name. All but the first are reduced by the tokens to
-    generate.
+    generate, whose ``setting`` a ConfigError names if they leave nothing.
     """
     local = model is not None and not any(cls.__name__ == "TemplateAPI" for cls in type(model).__mro__)
     encode = getattr(model, "tok_encode", None) if local else None
@@ -81,7 +85,13 @@ def budget_for(
         source = "the configuration of the model"
     if length is None:
         return Budget(None, count or estimated_tokens, "unknown")
-    return Budget(length - _to_generate(model if local else None, generation), count or estimated_tokens, source)
+    replies = _to_generate(model if local else None, generation)
+    if replies >= length:
+        raise ConfigError(
+            f"{setting}={replies} leaves no room for a prompt: the evaluated model's context has {length:,} tokens",
+            f"{'' if setting.startswith('--') else '--metadata '}{setting}={max(1, min(2048, length // 4))}",
+        )
+    return Budget(length - replies, count or estimated_tokens, source)
 
 
 def _to_generate(model: Any, generation: Mapping[str, Any] | None) -> int:

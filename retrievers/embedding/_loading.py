@@ -19,6 +19,8 @@ _SMALL_FILE = 1 << 20
 # The first release whose cross-encoders accept tokenizer settings per call, and whose sparse encoders are supported.
 _OLDEST = 6
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+# Model types that look positions up in a table, and how many of its places are no token's.
+_TABLES = {"bert": 0, "distilbert": 0, "electra": 0, "roberta": 2, "xlm-roberta": 2, "camembert": 2, "mpnet": 2}
 _LOOK_AT = "check the name and the network, or give the path of a downloaded model"
 
 
@@ -112,6 +114,17 @@ def _check_keys(model: Any, info: Mapping[str, Any], what: str) -> None:
                 f"{what} cannot be used: its file {fault} {number_of(len(keys), 'weight')} ({named})",
                 "name a model that was trained for this, with all files of its folder",
             )
+
+
+def check_length(what: str, asked: int | None, config: Mapping[str, Any]) -> None:
+    """Raise ConfigError for more tokens than the positions that a model has by its ``config.json``."""
+    spare = _TABLES.get(str(config.get("model_type")))
+    if asked is None or spare is None or config.get("position_embedding_type", "absolute") != "absolute":
+        return
+    most = int(config.get("max_position_embeddings") or asked + spare) - spare
+    if asked > most:
+        what = f"{what}: max_tokens = {asked:,}, and the model reads {most:,} at most"
+        raise ConfigError(what, f"set max_tokens to {most} or less, or leave it out")
 
 
 def offline() -> bool:

@@ -13,6 +13,7 @@ from mrag_eval.platform import ConfigError, loading_device, missing_extra, place
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec
 from mrag_eval.retrievers.embedding._feeding import Feeding, feeding
 from mrag_eval.retrievers.embedding._loading import (
+    check_length,
     check_modules,
     commit_of,
     files_hash,
@@ -50,10 +51,11 @@ class SentenceTransformersEmbedder:
         fed = feeding(spec, getattr(self._model, "prompts", None) or {}, _similarity(self._model))
         self._tasks = _tasks(self._model, fed, spec.name)
         self.query_prefix, self.passage_prefix, self.normalize = fed.query_prefix, fed.passage_prefix, fed.normalize
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         if spec.max_tokens is not None:
+            check_length(f"embedder {spec.model}", spec.max_tokens, config.to_dict() if config else {})
             self._model.max_seq_length = spec.max_tokens
         self.pooling = _set_pooling(self._model, fed.pooling)
-        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.commit = commit_of(config) or spec.revision or ""
         settings = [self.query_prefix, self.passage_prefix, self.pooling, self.normalize]
         settings += [self._model.max_seq_length, spec.dimensions, *fed.identity()]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mrag_eval.platform import ConfigError, CorpusError, Wait, loading_device, placed
 from mrag_eval.retrievers.embedding._embedder_spec import EmbedderSpec, SpecKey, parse_spec
 from mrag_eval.retrievers.embedding._loading import (
+    check_length,
     check_modules,
     commit_of,
     files_hash,
@@ -95,11 +96,12 @@ class SentenceTransformersSparse:
             )
         check_modules(self._model, f"sparse encoder {spec.model}", spec.revision)
         placed(self._model, device, f"sparse encoder {spec.model}")
+        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         if spec.max_tokens is not None:
+            check_length(f"sparse encoder {spec.model}", spec.max_tokens, config.to_dict() if config else {})
             self._model.max_seq_length = spec.max_tokens
         # for some models the library's embedding dimension is that of a layer below the vocabulary
         self.dim = int(self._tensors(self._model.encode_query, ["dimensions"])[0].shape[-1])
-        config = getattr(getattr(self._model[0], "auto_model", None), "config", None)
         self.commit = commit_of(config) or spec.revision or ""
         settings = [self._model.max_seq_length, getattr(self._model, "prompts", None)]
         self.revision = with_settings(self.commit or files_hash(Path(spec.model)), settings)

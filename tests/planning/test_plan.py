@@ -29,8 +29,10 @@ from mrag_eval.planning import (
 from mrag_eval.planning import _estimate as estimate
 from mrag_eval.planning._corpora import searched_languages, wikipedia_cost
 from mrag_eval.platform import ConfigError, tasks_folder
+from mrag_eval.retrievers import build_index
 from mrag_eval.text import estimated_tokens
 from tests.worlds.small import BASE, write_task
+from tests.worlds.tiny_models import bert_folder
 
 KNOWN = listed_in([tasks_folder()])
 CARD = ["xrag_multi", "blend_coral"]
@@ -417,6 +419,10 @@ def test_what_a_run_would_refuse_is_not_ready(command: Command, bare: Path) -> N
     assert code == 1
     assert "agent.generation.max_tokens=32768 leaves no room for a prompt" in text
     assert "--metadata agent.generation.max_tokens=2048" in text
+    code, text, _ = command("--tasks", "mkqa_norag_de", *local, "--gen_kwargs", "max_gen_toks=9000")
+    assert code == 1
+    assert "--gen_kwargs max_gen_toks=9000 leaves no room for a prompt: the evaluated model's context has 8,192" in text
+    assert "leaves no room" not in command("--tasks", "mkqa_norag_de", *local)[1]
     for system, task, said in (
         ("nowhere:ask", "mrag_demo_norag", "nowhere"),
         ("mine:ask", "blend_norag_ko", "asks for a choice"),
@@ -425,6 +431,28 @@ def test_what_a_run_would_refuse_is_not_ready(command: Command, bare: Path) -> N
         (bare / "mine.py").write_text("def ask(question):\n    return 'x'\n", "utf-8")
         _, text, _ = command("--tasks", task, "--model", "rag", "--model_args", f"system={system}")
         assert said in text, text
+
+
+@pytest.mark.model
+def test_an_index_whose_model_the_user_did_not_name_is_not_ready(command: Command, bare: Path) -> None:
+    """A folder, which a manifest cannot decide, and a length beyond the model's positions."""
+    folder = bert_folder(bare / "splade", "BertForMaskedLM", longest=32)
+    spec = {"model": str(folder), "max_tokens": 16}
+    passages = [Passage("a", "de", "rice and tea")]
+    build_index(passages, bare / "index", kind="sparse", embedder=spec, progress=False)
+    search = {"mode": "all", "corpus": str(bare / "index"), "pool": ["de"]}
+    for embedder, said in (
+        ({}, f'manifest.json, embedder.spec.model: "{folder}" is not for an index to decide'),
+        ({"embedder": spec}, f"ok embedder {folder}"),
+        ({"embedder": {**spec, "max_tokens": 33}}, "-  index"),
+    ):
+        metadata = json.dumps({"retrieval": {**search, **embedder}})
+        text = command("--tasks", "mkqa_norag_de", "--metadata", metadata)[1]
+        assert said in text, text
+    own = {"mode": "all", "corpus": "benchmark", "embedder": {"model": str(folder), "max_tokens": 33}}
+    text = command("--tasks", "xquad_rag_de", "--metadata", json.dumps({"retrieval": own}))[1]
+    assert f"-  embedder {folder}: max_tokens = 33, and the model reads 32 at most" in text
+    assert "set max_tokens to 32 or less" in text
 
 
 def test_only_a_loop_ends_early(command: Command, bare: Path) -> None:

@@ -236,6 +236,8 @@ def test_where_the_limit_comes_from() -> None:
     assert budget_for(None, TemplateAPI(), {"max_length": 4000}, generation).limit == 3900
     assert budget_for(None, None, {"max_model_len": "4000"}, generation).limit == 3900
     assert budget_for(None, None, {}, generation).limit is None
+    with pytest.raises(ConfigError, match=r"max_gen_toks=100 leaves no room for a prompt: .* has 100 tokens"):
+        budget_for(None, None, {"max_length": 100}, generation)
 
 
 def test_the_context_of_a_named_model_is_read_from_its_configuration(tmp_path: Path) -> None:

@@ -167,8 +167,8 @@ DUMP = "Wikimedia dump, arwiki-20231101-pages-articles{}.bz2"
             {},
             {"data.index.passages": {"ar": 91}, "data.index.recipe.sources": {"ar": DUMP.format(".xml")}},
             (
-                "index.part=a part of the source in ar (91 passages of an edition of about 1,200,000 articles, "
-                "by a rounded count), not all of it",
+                "index.part=a part of the source in ar (91 passages of an edition of 1,203,486 articles in 2023), "
+                "not all of it",
             ),
         ),
         (

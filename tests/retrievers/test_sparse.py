@@ -192,5 +192,8 @@ def test_an_encoder_of_sentence_transformers_from_build_to_search(
     own = Retrieval(mode="all", k=4, kind="sparse", embedder=str(folder))
     by_folder = retrieve(docs, own.model_copy(update={"corpus": str(tmp_path / "index")}))
     assert [r.ranking for r in retrieve(docs, own, corpus=corpus)] == [r.ranking for r in by_folder]
+    for kind, what in (("sparse", "sparse encoder"), ("dense", "embedder")):
+        with pytest.raises(ConfigError, match=f"{what} {folder}: max_tokens = 65, and the model reads 64 at most"):
+            cached_index(corpus, kind=kind, embedder={"model": str(folder), "max_tokens": 65})
     limited = load_sparse_encoder({"model": str(folder), "max_tokens": 8})
     assert limited.revision != load_sparse_encoder(str(folder)).revision

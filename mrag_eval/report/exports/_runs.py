@@ -273,7 +273,7 @@ def _marked(run: Run) -> Run:
 def _mark(leaf: LeafResult) -> str:
     """Return how a task was run otherwise than its file says; empty if it was not."""
     if shipped(leaf.task):
-        found = [one.text for one in deviations(leaf.measurement) if one.key != "rows"]
+        found = [one.text for one in deviations(leaf.measurement) if one.key not in ("rows", "translator")]
     else:
         found = [f"{key}={shown(value)}" for key, value in _given(leaf).items()]
     said = "; ".join(found[:_NAMED])

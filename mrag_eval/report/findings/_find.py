@@ -133,8 +133,6 @@ def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages)
         (leaf.result, _TOLD if leaf.result.config.starter is None else (*_TOLD, "index.part")) for leaf in leaves
     ]
     apart = [one.text for own, told in results for one in deviations(own.measurement) if one.key not in told]
-    by = [own.model_of("translator") or "" for own, _ in results]
-    apart += [f"translator={name}, not a model" for name in by if name.startswith(("table", "file"))]
     parts += [f"figures without these differences: {few(apart)}"] if apart else []
     failed = dict.fromkeys(step for leaf in leaves for step in leaf.result.scores.failures)
     if failed and not lacking:

@@ -43,8 +43,9 @@ from mrag_eval.scoring import RowRecord, words_of
 _ANY = "a model"
 # Seconds by which the clocks of two machines may differ, and those of a day, which a zone of time shifts.
 _CLOCKS, _DAY = 600, 86_400
-# Models by their names: where the task as shipped names one, another is a deviation.
-_NAMED = ("judge.panel", "agent.planner", "agent.critic", "judge.grounded", "retrieval.translator")
+# Models by name, and their part of the instrument: another than the shipped, or one that nobody asked, is a deviation.
+_NAMED = {"judge.panel": JUDGES, "agent.planner": "planner", "agent.critic": "critic", "judge.grounded": SUPPORT,
+          "retrieval.translator": "translator"}  # fmt: skip
 # What differs between two copies of the same rows.
 _PLACES = ("source.place", "source.corpus.place")
 # What rows are, compared with the published ones.
@@ -99,6 +100,8 @@ SWITCHES = (
     Switch("setting.judge.prompt", "what judges were asked"),
     Switch("setting.judge.panel", "which judges were asked"),
     Switch("setting.judge.repeats", "how many seats vote"),
+    Switch("setting.judge.grounded", "which classifier was asked"),
+    Switch("setting.retrieval.translator", "whether texts are translations, which are not made again"),
     Switch("setting.agent.planner", "which model planned"),
     Switch("setting.agent.critic", "which model judged documents"),
     Switch("setting.metrics", "which values are computed again"),
@@ -142,6 +145,9 @@ def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Remark]:
     if official is None:
         yield Remark(leaf.task, "deviation", "not a task of the package, which has no settings of it", "task")
         return
+    if leaf.measurement.shipped is None and shipped(leaf.task) is not None:
+        kind: Kind = "open" if other_versions(leaf) else "fault"
+        yield Remark(leaf.task, kind, "the record does not say which version of the task's file it ran", "task")
     for found in by_block(deviations(leaf.measurement, tasks_folder)):
         # that the rows are a part is said with their number and the flag
         if found.key != "rows":
@@ -149,10 +155,11 @@ def task_settings(leaf: LeafResult, tasks_folder: Path) -> Iterator[Remark]:
             # a task's file of another version has settings that are not known
             yield Remark(leaf.task, "open" if found.key == "task" else "deviation", text, found.key)
     ships = official.measurement.setting
-    for key in _NAMED:
+    for key, part in _NAMED.items():
         block, _, name = key.partition(".")
         one, other = ((setting.get(block) or {}).get(name) for setting in (leaf.measurement.setting, ships))
-        if other is not None and content_key(one) != content_key(other):
+        named = other is not None or (one is not None and part not in leaf.measurement.instrument)
+        if named and content_key(one) != content_key(other):
             yield Remark(leaf.task, "deviation", f"{key} is {value_text(one)}, {_shipped(other)}", key)
     lost = [name for name in ships.get("metrics") or () if name not in (leaf.measurement.setting.get("metrics") or ())]
     if lost:
@@ -197,6 +204,8 @@ def record_follows(file: ResultFile, here: TaskHere, samples: Samples) -> Iterat
         yield Remark(leaf.task, "open", f"the record does not know {what}, with which nothing was compared")
     left_out = {*(leaf.config.outcome.get("not_judged") or ())}
     named = leaf.measurement.setting.get("metrics") or ()
+    if leaf.config.index.get("content_hash") and leaf.config.retrieval.get("corpus") == "benchmark":
+        yield Remark(leaf.task, "fault", "data.index.content_hash is that of a corpus, and the task searches its own")
     if left_out - ({*judged_metrics(named, here.judge)} if not leaf.seats else set()):
         text = f"not_judged is {', '.join(sorted(left_out))}, and judges decide none of them, or were asked"
         yield Remark(leaf.task, "fault", text)

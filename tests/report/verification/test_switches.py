@@ -44,10 +44,15 @@ ADDED: dict[str, list[Any]] = {
     "instrument.normalizer": [{"unicode": "1.0"}],
     "instrument.segmenter": [{"zh": "1.0"}],
     "instrument.languages": [{"en": "0" * 64}],
+    # models that nobody asked, and a corpus that nobody built
+    "setting.agent.planner": ["m"],
+    "setting.agent.critic": ["m"],
+    "setting.judge.panel": [["m"]],
+    "setting.judge.grounded": ["m"],
+    "setting.retrieval.translator": [{"backend": "table"}],
+    "data.index.content_hash": ["0" * 64],
 }
-# Keys that decide nothing of this run: it has no agents, no judges, and no corpus that somebody built.
-IDLE = ("setting.agent.planner", "setting.agent.critic", "setting.judge.panel", "data.index.content_hash")
-RECORD = [one.key for one in SWITCHES if not one.key.startswith(("results:", "rows:")) and one.key not in IDLE]
+RECORD = [one.key for one in SWITCHES if not one.key.startswith(("results:", "rows:"))]
 # Versions of others: what differs under them is open, and a run in which nothing differs has a note.
 NOTED = ("environment.versions.lm-eval", "environment.versions.reading")
 
@@ -122,6 +127,13 @@ def test_a_switch_of_rows_is_a_fault_where_no_such_task_has_it(key: str, forged:
     run.agree(TASK)
     said = ".".join((*above, name))
     assert any(line.startswith(f"{TASK}: {said} of ") or line == "refused" for line in run.blamed()), run.blamed()
+
+
+def test_a_record_says_which_version_of_the_packages_task_it_ran(forged: Forged) -> None:
+    """Without it, settings that another version of the file has would not be told apart."""
+    run = forged("xquad")
+    del run.content["configs"]["xquad_rag_de"]["measurement"]["shipped"]
+    assert any("does not say which version of the task's file it ran" in line for line in run.blamed())
 
 
 def as_log(run: Run) -> None:
