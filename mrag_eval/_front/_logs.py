@@ -159,7 +159,7 @@ class Log:
             *OWN_KEYS.values(),
             *(path.partition(".")[0] for paths in self.reading.paths.values() for path in paths),
         }
-        return tuple(sorted(QUESTION_KEYS - taken - {"relevant_ids", "id", "lang"}))
+        return tuple(sorted((QUESTION_KEYS & self.columns.keys.keys()) - taken - {"relevant_ids", "id", "lang"}))
 
     @cached_property
     def mapping(self) -> dict[str, str]:

@@ -43,7 +43,7 @@ from mrag_eval.config import (
     relevance_measures,
     validated,
 )
-from mrag_eval.core import UNSURE_LANGUAGE, Failure, Hit, ModelReply, Ranked, Retrieved, Vote
+from mrag_eval.core import UNSURE_LANGUAGE, Failure, ModelReply, Ranked, Retrieved, Vote
 from mrag_eval.platform import ConfigError, Count, Natural, RunFiles, Wait, content_key, part_files, uncollected
 from mrag_eval.systems import hits_of, text_hash
 
@@ -457,15 +457,11 @@ def _held(found: Survey) -> Held:
         path = Path(corpus)
         if not part_files(path, "corpus"):
             return held_by_index(load_index(path), list(found.docs.values()), str(corpus))
-        return Held.among(f"score: {path}", _named_in(path))
+        # what names them, without their texts
+        named = ([(where, "", [{**item, "text": ""}])] for where, item in passages_in(path))
+        return Held.among(f"score: {path}", (hit for one in named for hit in hits_of(one)[0] or ()))
     ids = dict.fromkeys(map(str, corpus))
     return Held("score: corpus", lambda doc, name: name in ids, tuple(ids)[:1])
-
-
-def _named_in(path: Path) -> Iterator[Hit]:
-    """Yield the passages of a file, with what names them and without their texts."""
-    for where, item in passages_in(path):
-        yield from hits_of([(where, "", [{key: part for key, part in item.items() if key != "text"}])])[0] or ()
 
 
 def _hash(text: str) -> str:

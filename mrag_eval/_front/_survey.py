@@ -318,7 +318,8 @@ def _add(found: Survey, chunk: Sequence[tuple[str, dict[str, Any]]]) -> None:
             found.docs[name] = doc = _doc(found, name, row, where, marks.get(where))
             _count(found, doc, row, where)
         except DataError as error:
-            found.unread[name] = error
+            step = error.next_step or "correct that row, leave it out, or name another column: --columns PART=COLUMN"
+            found.unread[name] = DataError(error.message, step)
             found.docs[name] = RagDoc(name, "", found.lang or "en", extra={UNSURE_LANGUAGE: "the row was not read"})
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mrag_eval.core import same_language
 from mrag_eval.datasets._base import Benchmark
 
@@ -26,13 +23,9 @@ def english_answers(benchmark: Benchmark) -> dict[str, str]:
     for doc in benchmark.docs:
         if same_language(doc.query_lang, "en"):
             continue
-        answer = _own(doc.extra) or benchmark.english.get(doc.id) or asked_in_english.get(doc.extra.get("question_id"))
+        voted = (form for entry in doc.extra.get("votes") or () for form in entry.get("en_answers") or ())
+        own = str(doc.extra.get("en_answer") or "") or next(map(str, voted), None)
+        answer = own or benchmark.english.get(doc.id) or asked_in_english.get(doc.extra.get("question_id"))
         if answer:
             found[doc.id] = answer
     return found
-
-
-def _own(extra: Mapping[str, Any]) -> str | None:
-    if extra.get("en_answer"):
-        return str(extra["en_answer"])
-    return next((str(form) for entry in extra.get("votes") or () for form in entry.get("en_answers") or ()), None)

@@ -205,11 +205,11 @@ def read_squad(path: Path) -> tuple[list[dict[str, Any]], str]:
     return rows, digest
 
 
-def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str) -> None:
-    """Raise DataError naming the first of ``columns`` that ``row`` lacks."""
+def require_columns(row: Mapping[str, Any], columns: Iterable[str], where: str, step: str | None = None) -> None:
+    """Raise DataError naming the first of ``columns`` that ``row`` lacks, with the next ``step``."""
     for name in columns:
         if name not in row:
-            raise DataError(f"{where}: key '{name}' is missing; found: {', '.join(map(str, row)) or 'none'}")
+            raise DataError(f"{where}: key '{name}' is missing; found: {', '.join(map(str, row)) or 'none'}", step)
 
 
 def require_text(value: Any, where: str, key: str) -> str:

@@ -1,20 +1,7 @@
 """A user's own benchmark: questions as JSON Lines, documents (if any) as a second file.
 
-A question is an object with ``id``, ``query`` and ``lang``, and further keys depending on the task:
-
-- ``answers`` (text or list of texts), for lexical metrics and judges;
-- ``choices`` (list) with ``gold_choice`` (position from 0, letter, or the text itself), for accuracy;
-- ``relevant_ids`` (list of document or passage ids, or id -> grade), for ranking measures;
-- ``gold_doc_lang``, ``culture_lang``, ``relevant_langs``, for the modes that need them;
-- ``given_passages`` (list of objects with ``text`` and ``lang``, optionally ``id``, ``title``, ``date``,
-  ``is_gold``), for the mode ``given``;
-- ``group_id``, shared by versions of one question, for intervals.
-
-Any other key is kept in ``extra``, so that each comes once; ``data.breakdowns`` names those that scores are broken down
-by.
-
-A document is an object with ``id``, ``lang``, ``text`` and optionally ``title``, ``doc_id`` and ``parallel_id`` (shared
-by the versions of one document in several languages). Its text is searched and shown after the title.
+docs/own_benchmark.md has the keys of both. Any other key of a question is kept in ``extra``, so that each comes once;
+``data.breakdowns`` names those that scores are broken down by. A document's text is searched and shown after its title.
 """
 
 from __future__ import annotations
@@ -58,20 +45,8 @@ BENCHMARK = Declaration(
     own={},
 )
 # The keys of a question that are not kept as they are.
-QUESTION_KEYS = {
-    "id",
-    "query",
-    "lang",
-    "answers",
-    "choices",
-    "gold_choice",
-    "relevant_ids",
-    "gold_doc_lang",
-    "culture_lang",
-    "relevant_langs",
-    "given_passages",
-    "group_id",
-}
+QUESTION_KEYS = {"id", "query", "lang", "answers", "choices", "gold_choice", "relevant_ids", "group_id"}
+QUESTION_KEYS |= {"gold_doc_lang", "culture_lang", "relevant_langs", "given_passages"}
 DOCUMENT_KEYS = {"id", "_id", "docid", "lang", "text", "title", "doc_id", "parallel_id"}
 # Keys of other formats with the meaning of one of ours; a question would silently lose them to `extra`.
 _ALIASES = {"question": "query", "language": "lang", "query_lang": "lang", "answer": "answers", "options": "choices"}
@@ -183,7 +158,8 @@ def _question(row: Mapping[str, Any], where: str) -> RagDoc:
     for wrong, right in _ALIASES.items():
         if wrong in row and right not in row:
             raise DataError(f"{where}: the key '{wrong}' is called '{right}' here")
-    require_columns(row, ("id", "query", "lang"), where)
+    require_columns(row, ("id", "query"), where)
+    require_columns(row, ("lang",), where, _LANGUAGE)
     for key in row.keys() - QUESTION_KEYS:
         if close := _misspelt(key):
             raise DataError(
@@ -293,7 +269,8 @@ def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], lis
     for where, record in _rows(path, "corpus", DOCUMENT_KEYS):
         row = _in_our_keys(record, {"id": ("_id", "docid")}, language)
         _check_characters(row, where)
-        require_columns(row, ("id", "lang", "text"), where)
+        require_columns(row, ("id", "text"), where)
+        require_columns(row, ("lang",), where, _LANGUAGE)
         name = _id(row["id"], where)
         if name in seen:
             raise DataError(f"{where}: id '{name}' was used before, on {seen[name].rpartition(', ')[2]}")
@@ -313,6 +290,9 @@ def _corpus(path: Path, language: str | None = None) -> tuple[list[Passage], lis
     if not passages:
         raise DataError(f"{path}: holds no document")
     return passages, versions
+
+
+_LANGUAGE = "add it, or name the language of all rows that have none: --metadata data.language=CODE"
 
 
 def _check_characters(row: Mapping[str, Any], where: str) -> None:

@@ -86,6 +86,13 @@ def _rows_in(value: Any, name: str, documents: bool) -> list[Any]:
     """Return the rows that a value holds: its items, its longest list, its only one further down, or its columns."""
     if not isinstance(value, Mapping):
         return value if isinstance(value, list) else [value]
+    names, cells = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(cells, list) and all(isinstance(one, list) for one in cells):
+        # a table as pandas splits it
+        return [dict(zip(map(str, names), row, strict=False)) for row in cells]
+    if value and all(isinstance(found, Mapping) and found and all(map(str.isdigit, found)) for found in value.values()):
+        # columns, each with its rows by number
+        value = {name: [*found.values()] for name, found in value.items()}
     columns = [found for found in value.values() if isinstance(found, list)]
     apart = len(columns) == len(value) > 1 and len({len(found) for found in columns}) == 1
     if apart and not any(isinstance(item, Mapping) for found in columns for item in found):

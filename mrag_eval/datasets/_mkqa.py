@@ -250,7 +250,10 @@ def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
     rows: dict[str, _Row] = {}
     for where, record in records:
         require_columns(record, _COLUMNS, where)
-        name = _id(record["example_id"], where)
+        given = record["example_id"]
+        if isinstance(given, bool) or not isinstance(given, int | str) or not str(given).strip():
+            raise DataError(f"{where}: 'example_id' must be a whole number or text, found {given!r:.40}")
+        name = str(given)
         if name in rows:
             raise DataError(f"{where}: example_id {name} was used before ({rows[name].where})")
         queries, answers = record["queries"], record["answers"]
@@ -267,12 +270,6 @@ def _rows(records: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[_Row, ...]:
     if not rows:
         raise DataError("mkqa: the file holds no question")
     return tuple(rows.values())
-
-
-def _id(value: Any, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).strip():
-        raise DataError(f"{where}: 'example_id' must be a whole number or text, found {value!r:.40}")
-    return str(value)
 
 
 def _answers(value: Any, code: str, where: str) -> _Answers:

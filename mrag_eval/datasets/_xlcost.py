@@ -104,7 +104,9 @@ def load(block: XlcostBlock) -> Benchmark:
 
         drawn = np.random.default_rng(block.seed).choice(len(docs), size=block.sample, replace=False)
         docs = [docs[i] for i in sorted(drawn.tolist())]
-    passages = _passages(block)
+    passages = None
+    if block.corpus != "none":
+        passages = read_xlcost_passages(_corpus_file(block), block.passage_tokens, block.tokenizer)
     if passages and block.domain == "travel":
         pages = country_pages(docs, passages.passages)
         docs = [replace(doc, extra={**doc.extra, PAGE: pages[doc.id]}) if doc.id in pages else doc for doc in docs]
@@ -278,12 +280,6 @@ def _file(block: XlcostBlock, kind: str) -> Path:
         whose = "that `mrag-eval build qa` wrote" if block.domain == "own" else "of a copy of the authors' repository"
         raise DataError(f"xlcost: {folder} has no file {name}", f"give the folder {whose}")
     return found
-
-
-def _passages(block: XlcostBlock) -> CorpusPassages | None:
-    if block.corpus == "none":
-        return None
-    return read_xlcost_passages(_corpus_file(block), block.passage_tokens, block.tokenizer)
 
 
 def _corpus_file(block: XlcostBlock) -> Path:

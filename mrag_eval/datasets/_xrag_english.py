@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from mrag_eval.core import Failure, GivenPassage, RagDoc, is_language, same_language
 from mrag_eval.datasets._files import iter_jsonl, require_columns, require_text, sha256_file
@@ -49,19 +49,15 @@ def read_translations(path: Path | None, english: Collection[Part]) -> Translati
     for number, line in iter_jsonl(path):
         where = f"{path}, line {number}"
         require_columns(line, ("id", "article", "text"), where)
-        article = _article(line["article"], where)
+        article = line["article"]
+        if isinstance(article, bool) or not isinstance(article, int) or article < 0:
+            raise DataError(f"{where}: 'article' must be a whole number from 0, found {article!r:.40}")
         require_text(line["text"], where, "text")
         key = passage_id(str(line["id"]), article)
         if key in texts:
             raise DataError(f"{where}: article {article} of row '{line['id']}' is translated twice", "keep one of them")
         texts[key] = line["text"].strip()
     return Translations(path, texts, sha256_file(path))
-
-
-def _article(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise DataError(f"{where}: 'article' must be a whole number from 0, found {value!r:.40}")
-    return value
 
 
 def in_english(doc: RagDoc, english: Collection[Part], translations: Translations | None) -> RagDoc:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from glob import escape as glob_escape
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from mrag_eval.platform._disk import is_full
 from mrag_eval.platform._errors import DataError, beside
@@ -63,12 +63,16 @@ def lines_of(file: _Lines[Text], path: Path) -> Iterator[Text]:
 CUT_OFF = "the file may be cut short: copy it or download it again"
 
 
-def filled_lines(opened: AbstractContextManager[_Lines[bytes]], path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and the bytes of each line that is not blank; raise DataError where the file breaks off."""
+def filled_lines(
+    opened: AbstractContextManager[_Lines[bytes]], path: Path, digest: Any = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield number and bytes of each line that is not blank, and add all to ``digest``; DataError for a cut file."""
     number = 0
     try:
         with opened as file:
             for number, raw in enumerate(lines_of(file, path), start=1):
+                if digest is not None:
+                    digest.update(raw)
                 if raw.strip():
                     yield number, raw
     except (OSError, EOFError, zlib.error) as error:

@@ -92,7 +92,7 @@ def json_from(
 def decode(raw: bytes, where: str) -> str:
     """Return UTF-8 text without a byte order mark; raise DataError with line and byte for anything else."""
     try:
-        return raw.decode("utf-8-sig")
+        return raw.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError as error:
         if packed := next((name for start, name in _PACKED.items() if raw.startswith(start)), None):
             raise DataError(f"{where}: compressed with {packed}", "uncompress it, or compress it as .gz") from None

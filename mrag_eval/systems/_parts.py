@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrag_eval.platform import ConfigError, DataError, check_unique, did_you_mean, read_yaml
-from mrag_eval.systems._places import decoded, lists_in, path_in, sentences_in, text_of, turns_in, value_at
+from mrag_eval.systems._places import decoded, flat, lists_in, path_in, sentences_in, text_of, turns_in, value_at
 
 _TABLE: dict[str, Any] = read_yaml(Path(__file__).with_name("parts.yaml"))
 # The parts of a row, as --columns names them; those of a context follow "contexts.".
@@ -152,22 +152,31 @@ class Columns:
             raise ConfigError(f"--columns: there is no field '{wrong}'{did_you_mean(wrong, known)}", _COLUMNS)
         self._asked = asked
         self._plans: dict[tuple[str, ...], list[tuple[str, str, int]]] = {}
+        # keys and kinds of values -> the paths of ids, of rows that tell nothing else
+        self._alike: dict[tuple[tuple[str, ...], tuple[str | None, ...]], list[str]] = {}
         # path -> part -> how sure
         self._seen: dict[str, dict[str, int]] = defaultdict(dict)
         self._differ: dict[tuple[str, str, str], str] = {}
         self._ids: dict[str, set[str]] = defaultdict(set)
-        self._twice: dict[str, str] = {}
+        # columns of ids that have one twice
+        self._twice: set[str] = set()
         self._spans = self._cites = False
         self._lists: set[str] = set()
+        # columns with a value that is no list of ids
+        self._worded: set[str] = set()
         # columns of questions and replies that are empty in a row
         self._empty: dict[str, str] = {}
         self.keys: dict[str, None] = {}
         self.rows = 0
 
     def add(self, where: str, row: Mapping[str, Any]) -> None:
-        """Take a row into account."""
+        """Take a row into account; of rows with the same keys and kinds of values only the ids differ."""
         self.rows += 1
-        keys = tuple(row)
+        keys, kinds = tuple(row), tuple(map(_kind, row.values()))
+        ids = self._alike.get((keys, kinds))
+        if ids is not None:
+            self._count_ids([(path, row[path]) for path in ids])
+            return
         plan = self._plans.get(keys)
         if plan is None:
             self.keys |= dict.fromkeys(keys)
@@ -177,11 +186,7 @@ class Columns:
             plan = self._plans[keys] = _plan(keys)
         found: dict[str, list[tuple[str, Any]]] = defaultdict(list)
         below: set[str] = set()
-        # below a plain text there is nothing, unless keys hold dots themselves
-        plain = set() if any("." in str(key) for key in keys) else {key for key in keys if _is_plain(row[key])}
         for path, part, sure in plan:
-            if path not in row and path.partition(".")[0] in plain:
-                continue
             value = row[path] if path in row else value_at(row, path)
             if (
                 path.endswith(".message.content")
@@ -199,6 +204,7 @@ class Columns:
                     below.add(path)
                     self._note(f"{path}.{inner}", own, own_sure)
                     found[own].append((f"{path}.{inner}", value_at(value, inner)))
+                    self._worded.add(f"{path}.{inner}")
                 continue
             if sure == _PLACE:
                 below.add(path.partition(".")[0])
@@ -210,26 +216,29 @@ class Columns:
             found[fitting].append((path, value))
             if isinstance(value, list):
                 self._lists.add(path)
-        for path, value in found.pop("id", ()):
-            if isinstance(value, str | int):
-                held = self._ids[path]
-                if str(value) in held:
-                    self._twice.setdefault(path, str(value))
-                held.add(str(value))
+            if fitting == "contexts" and value and path not in self._worded and not _are_ids(value):
+                self._worded.add(path)
+        ids = [path for path, _ in found.get("id", ())]
+        alone = all(part == "id" or len(listed) == 1 for part, listed in found.items())
+        alone = alone and None not in kinds and all(path in row for path in ids)
+        if alone and len(self._alike) < 4096 and not any(plain_name(key) in _WORDY for key in keys):
+            self._alike[keys, kinds] = ids
+        self._count_ids(found.pop("id", ()))
         for part, listed in found.items():
             if len(listed) > 1 and part not in _FIRST:
                 for (one, a), (other, b) in combinations(listed, 2):
                     if (part, one, other) not in self._differ and _essence(a) != _essence(b):
                         self._differ[part, one, other] = where
 
+    def _count_ids(self, ids: Iterable[tuple[str, Any]]) -> None:
+        for path, value in ids:
+            if isinstance(value, str | int):
+                self._twice |= {path} if str(value) in self._ids[path] else set()
+                self._ids[path].add(str(value))
+
     def _note(self, path: str, part: str, sure: int) -> None:
         own = self._seen[path]
         own[part] = min(sure, own.get(part, sure))
-
-    @property
-    def twice(self) -> Mapping[str, str]:
-        """Return the columns of ids that have one twice, with that id."""
-        return self._twice
 
     def reading(self, name: str) -> LogReading:
         """Return where the parts are.
@@ -247,9 +256,12 @@ class Columns:
             parts = {part: tuple(_SPANS[part]) for part in FIELDS if part in _SPANS}
             return LogReading(parts | fields, passage, self._named, tuple(_SPANS["joined_by"]), spans=True)
         paths = dict(fields)
-        for part in (part for part in _ORDER if part not in fields and not (part == "answer" and self._asked)):
+        for part in (part for part in _TABLE["order"] if part not in fields and not (part == "answer" and self._asked)):
             if chosen := self._chosen(name, part, paths):
-                paths[part] = chosen
+                # where no column has their ids, words such as "d17" are ids
+                told = "context_ids" in fields or any("context_ids" in own for own in self._seen.values())
+                named = part == "contexts" and not told and not self._worded & {*chosen}
+                paths["context_ids" if named else part] = chosen
         paths = {part: paths[part] for part in (*FIELDS, "usage") if part in paths}
         check_unique(self.keys, (path for listed in paths.values() for path in listed), name)
         parted = {plain_name(path): mark for path, mark in _TABLE["parted_by"].items()}
@@ -286,8 +298,9 @@ class Columns:
         clash = [pair for pair in combinations(own, 2) if pair in differ]
         if clash:
             one, other = clash[0]
-            together = next((tie for tie in _TABLE["ties"] if all({*pair} <= {*tie} for pair in clash)), ())
-            meant = next((path for path in together if path in own), None)
+            names = {plain_name(path) for pair in clash for path in pair}
+            together = next((tie for tie in _TABLE["ties"] if names <= {*tie}), ())
+            meant = next((path for name in together for path in own if plain_name(path) == name), None)
             if meant is None:
                 raise DataError(
                     f"{self._differ.get((part, one, other)) or self._differ[part, other, one]}: "
@@ -299,15 +312,22 @@ class Columns:
         return (*own,)
 
 
-# Which parts are found first, as a column is one part alone.
-_ORDER = (
-    "question", "answer", "contexts", "reference", "relevant_ids", "context_ids", "context_scores", "context_langs",
-    "id", "lang", "turns", "error", "usage",
-)  # fmt: skip
+# A word of ASCII with a digit, which is no text of a context.
+_ID = re.compile(r"(?=\S*\d)[!-~]{1,200}")
 
 
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str) and value[:1] not in ("{", "[")
+def _kind(value: Any) -> str | None:
+    """Return the kind of a value in which no part can lie; None for any other."""
+    if type(value) is str:
+        return "empty" if not value else None if value[0] in "{[" else "text"
+    if type(value) is list:
+        is_plain = value and all(type(one) is str and one and one[0] not in "{[" for one in value)
+        return None if not is_plain else "ids" if _are_ids(value) else "texts"
+    return "number" if type(value) in (int, float, bool) else "none" if value is None else None
+
+
+def _are_ids(value: Any) -> bool:
+    return all(isinstance(one, str) and _ID.fullmatch(one) for one in flat(value))
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -347,15 +367,19 @@ def _inner(path: str, value: Any) -> Iterator[tuple[str, str, int]]:
     if isinstance(value, str) and value[:1] == "{":
         value = decoded(value)
     if isinstance(value, Mapping) and turns_in(value) is None:
-        for key in value:
-            if value[key] is not None:
+        for key, inner in value.items():
+            if inner is not None:
                 yield from ((key, part, sure) for part, sure in _within(_HOLDERS[plain_name(path)], str(key)))
+                if "contexts" in _NAMES.get(plain_name(key), {}) and lists_in(inner):
+                    yield key, "contexts", _INNER
 
 
 def _fit(path: str, part: str, value: Any) -> str | None:
     """Return the part that a value under a name can be; None if it is none."""
     if part == "turns" or (part == "question" and isinstance(value, list)):
         return part if turns_in(value) else None
+    if part == "answer" and plain_name(path) in _TABLE["cited"] and sentences_in(value) is None:
+        return None
     if plain_name(path) in _WORDY:
         words = [text_of(item) for item in (value if isinstance(value, list) else [value])]
         if not any(isinstance(word, str) and word.strip() and word.strip().lower() not in _VERDICTS for word in words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from io import StringIO
@@ -87,10 +88,8 @@ def decoded(text: str) -> Any:
         return json_value(text, lax="all")
     except JsonFault:
         pass
-    from ast import literal_eval
-
     try:
-        return literal_eval(_with_commas(text) if _APART.search(text) else text)
+        return ast.literal_eval(_with_commas(text) if _APART.search(text) else text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mrag_eval.platform import DataError, JsonFault, check_keys, finite_number
+from mrag_eval.platform import DataError, JsonFault, Twice, check_keys, finite_number
 from mrag_eval.systems._contexts import add_grade
-from mrag_eval.systems._parts import _INSIDE, OWN_KEYS, PASSAGE, LogReading
+from mrag_eval.systems._parts import _COLUMNS, _INSIDE, OWN_KEYS, PASSAGE, LogReading
 from mrag_eval.systems._places import (
     ANSWERING,
     ASKING,
@@ -23,7 +23,6 @@ from mrag_eval.systems._places import (
     value_at,
 )
 
-_COLUMNS = "--columns question=COLUMN,answer=COLUMN,contexts=COLUMN   (docs/score.md has all parts)"
 _PASSAGE = 'e.g. {"id": "p1", "lang": "en", "text": "...", "doc_id": "d1"}, the best passage first'
 # The address of a context is its name, not its text.
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://\S+\s*", re.IGNORECASE)
@@ -72,8 +71,9 @@ def in_own_terms(
     or an answer that has no text, unless ``lenient``, and for a context that is none; the content of a chat completion
     need not have any.
     """
-    beyond = {*also, *kept, *(path.partition(".")[0] for path in kept)}
-    check_keys(row, (key for key in row if key in beyond or key not in reading.unread(row)), where)
+    if isinstance(row, Twice):
+        beyond = {*also, *kept, *(path.partition(".")[0] for path in kept)}
+        check_keys(row, (key for key in row if key in beyond or key not in reading.unread(row)), where)
     more = {path: value for path in kept if (value := value_at(row, path)) is not None}
     if reading.own and turns_in(row.get("query")) is None and not isinstance(row.get("reply"), list | Mapping):
         shown = row.get("passages")
@@ -85,8 +85,8 @@ def in_own_terms(
     talk = _conversation(row, reading)
     for name in ("question", "answer"):
         path, value = reading.found(row, name)
-        if _is_plain(value):
-            out[OWN_KEYS[name]] = value
+        if value is None or _is_plain(value):
+            out |= {} if value is None else {OWN_KEYS[name]: value}
             continue
         text = value
         if turns_in(value) is None or name == "answer":
@@ -101,18 +101,20 @@ def in_own_terms(
             raise DataError(f"{where}: '{path}' holds no text, found {type(text).__name__}", _COLUMNS)
         if isinstance(text, str):
             out[OWN_KEYS[name]] = text
-    out = talk | out
+    out, replied = talk | out, value
     for name in ("id", "lang", "error"):
-        if (value := reading.found(row, name)[1]) not in (None, "", {}):
+        if name in reading.paths and (value := reading.found(row, name)[1]) not in (None, "", {}):
             out[name] = value
     path, given = reading.found(row, "reference")
-    listed = [_said(text_of(item, _INSIDE["reference"]), given) for item in _references(given)]
+    listed = [given]
+    if not (given is None or _is_plain(given)):
+        listed = [_said(text_of(item, _INSIDE["reference"]), given) for item in _references(given)]
     wrong = next((item for item in listed if not isinstance(item, str | bool | None)), None)
     if wrong is not None:
         raise DataError(f"{where}: '{path}' holds no text, found {type(wrong).__name__}", _COLUMNS)
     if found := [str(item) for item in listed if item is not None and str(item).strip()]:
         out["answers"] = found
-    if judged := grades_in(reading.found(row, "relevant_ids")[1], where):
+    if "relevant_ids" in reading.paths and (judged := grades_in(reading.found(row, "relevant_ids")[1], where)):
         out["relevant_ids"] = judged if any(grade != 1 for grade in judged.values()) else [*judged]
     path, contexts = reading.found(row, "contexts")
     beside = {
@@ -124,7 +126,7 @@ def in_own_terms(
         contexts = [{"id": name} for name in beside.pop("id")]
     if contexts is not None:
         out["passages"] = _passages(contexts, reading, f"{where}, {path}", beside)
-    if cited := _citations(row, reading, beside.get("id") or [one.get("id") for one in out.get("passages", ())]):
+    if not _is_plain(replied) and (cited := _citations(replied, beside.get("id"), out.get("passages", ()))):
         out["citations"] = cited
         if "passages" not in out:
             out["passages"] = [{"id": name} for name in dict.fromkeys(one for part in cited for one in part)]
@@ -216,15 +218,12 @@ def grades_in(value: Any, where: str) -> dict[str, int]:
     return found
 
 
-def _citations(row: Mapping[str, Any], reading: LogReading, ids: Sequence[Any]) -> list[list[str]]:
+def _citations(value: Any, ids: Sequence[Any] | None, passages: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     """Return the ids that each sentence of an answer cites, by their places in a list of ids or by name."""
-    value = reading.found(row, "answer")[1]
-    if _is_plain(value):
-        return []
-    value = decoded(value) if isinstance(value, str) and value[:1] == "[" else value
+    value = decoded(value) if isinstance(value, str) else value
     if not isinstance(value, list) or not any(isinstance(one, Mapping) and "citations" in one for one in value):
         return []
-    out = []
+    out, ids = [], ids or [one.get("id") for one in passages]
     for one in value:
         cited = one.get("citations") if isinstance(one, Mapping) else None
         names = list(cited) if isinstance(cited, list | tuple | Mapping) else []
@@ -249,6 +248,9 @@ def _passages(
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, item in enumerate(_items(value, reading.parted_by)):
+        if not beside and type(item) is str:
+            found += [{"id" if _ADDRESS.fullmatch(item) else "text": item}] if item.strip() else []
+            continue
         told = {part: listed[number] for part, listed in beside.items() if number < len(listed)} if beside else {}
         passage = _passage(item, reading, {part: one for part, one in told.items() if one not in (None, "")})
         if passage is None:

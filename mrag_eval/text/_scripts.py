@@ -75,9 +75,9 @@ def expected_scripts(language: str) -> frozenset[str]:
 
 def letter_scripts(text: str) -> Counter[str]:
     """Count the letters (category L, without marks and digits) of each script in the text."""
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     # a text has few characters, many times each
     for char, times in Counter(text).items():
         if char.isalpha() and (found := script(char)) is not None:
-            counts[found] += times
-    return counts
+            counts[found] = counts.get(found, 0) + times
+    return Counter(counts)

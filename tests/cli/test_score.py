@@ -128,7 +128,7 @@ def test_columns_describe_a_shape_of_the_users(command: Run) -> None:
     columns = ",".join(f"{key}={path}" for key, path in COLUMNS.items())
     code, out, _ = command("mine.json", "--dry-run", "--columns", columns)
     assert code == 0
-    assert "frage.text → question, antwort → answer" in out
+    assert "anfrage.text → question, antwort → answer" in out
 
 
 def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
@@ -143,22 +143,22 @@ def test_metrics_that_are_asked_for_leave_nothing_out(command: Run) -> None:
     [
         (["answers.jsonl"], "name the folder for results and samples, or --dry-run"),
         (["nowhere.jsonl", "--dry-run"], "nowhere.jsonl: no such file"),
-        (["mine.json", "--dry-run"], "mine.json: no column is the question; its columns: nr, frage"),
-        (["mine.json", "--dry-run", "--columns", "frage"], "'frage' is not of the form FIELD=PATH"),
+        (["mine.json", "--dry-run"], "mine.json: no column is the question; its columns: nr, anfrage"),
+        (["mine.json", "--dry-run", "--columns", "anfrage"], "'anfrage' is not of the form FIELD=PATH"),
         (
-            ["mine.json", "--dry-run", "--columns", "question=frage", "--columns", "question=antwort"],
+            ["mine.json", "--dry-run", "--columns", "question=anfrage", "--columns", "question=antwort"],
             "'question' is given twice",
         ),
-        (["mine.json", "--dry-run", "--columns", "questoin=frage"], "no field 'questoin'; did you mean 'question'"),
+        (["mine.json", "--dry-run", "--columns", "questoin=anfrage"], "no field 'questoin'; did you mean 'question'"),
         (["mine.json", "--dry-run", "--columns", "answer=antwort"], "mine.json: no column is the question"),
-        (["mine.json", "--dry-run", "--columns", "question=fragen"], "mine.json: no row has 'fragen'"),
+        (["mine.json", "--dry-run", "--columns", "question=anfragen"], "mine.json: no row has 'anfragen'"),
         (["answers.jsonl", "--dry-run", "--metrics", "refsed"], "unknown metric 'refsed'; did you mean 'refused'"),
         (["answers.jsonl", "--dry-run", "--metrics", "judge_correct"], "'judge_correct' needs a model"),
         (["answers.jsonl", "--dry-run", "--benchmark", "xrag"], "'setting' is missing; one of mono, multi"),
         (["answers.jsonl", "--dry-run", "--metadata", "data.language=de"], "it has the keys data.KEY of --benchmark"),
         (["answers.jsonl", "--dry-run", "--benchmark", "demo", "--metadata", "k=3"], "it has the keys data.KEY"),
         (["answers.jsonl", "--dry-run", "--benchmark", "dmo"], "unknown benchmark 'dmo'; did you mean 'demo'"),
-        (["mine.json", "--dry-run", "--columns", "question=frage.text,contexts=zzz"], "mine.json: no row has 'zzz'"),
+        (["mine.json", "--dry-run", "--columns", "question=anfrage.text,contexts=zzz"], "mine.json: no row has 'zzz'"),
         (["answers.jsonl", "--dry-run", "--breakdown", "latenzy"], "no row has 'latenzy'; did you mean 'latency'"),
         (["answers.jsonl", "--dry-run", "--lang", "nonsense"], "unknown language 'nonsense'"),
         (["answers.jsonl", "--dry-run", "--qrels", "nowhere"], "nowhere: no such file"),

@@ -272,7 +272,7 @@ def test_a_folder_names_its_splits_and_what_it_lacks(tmp_path: Path) -> None:
         load_benchmark(block)
     with pytest.raises(MragError, match="key 'lang' is missing") as caught:
         load_benchmark({key: block[key] for key in ("benchmark", "path")})
-    assert caught.value.next_step
+    assert "data.language=CODE" in str(caught.value.next_step)
     (folder / "corpus.jsonl").unlink()
     assert load_benchmark(block).corpus is None
     (folder / "queries.jsonl").unlink()

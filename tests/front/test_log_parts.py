@@ -18,7 +18,7 @@ from mrag_eval.datasets import read_judgements
 from mrag_eval.platform import DataError
 from mrag_eval.retrieval import read_run
 from mrag_eval.retrievers import build_index, read_corpus
-from mrag_eval.systems import names_of
+from mrag_eval.systems import FIELDS, PASSAGE, names_of
 from tests.front.test_score import found
 from tests.worlds.logs import write_log
 
@@ -90,7 +90,8 @@ def test_every_name_of_the_table_is_read(part: str) -> None:
         }
         row.pop(others.get(part, ""), None)
         row.pop("contexts" if part == "context_ids" else "", None)
-        assert Log.of([row | {name: value}]).mapping[part] == name
+        said = [{"text": SAID, "citations": ["d1"]}] if name == "sentences" else value
+        assert Log.of([row | {name: said}]).mapping[part] == name
 
 
 @pytest.mark.parametrize("part", ["question", "answer", "reference", "contexts"])
@@ -513,3 +514,103 @@ def test_rows_in_lists_of_lists_are_found_and_named(nested: str, tmp_path: Path)
         read_log(lines)
     assert caught.value.next_step == "name the place of the rows: --rows cases"
     assert len(read_log(lines, at="cases").docs) == 1
+
+
+# what no part can be, or not as it stands
+VALUES: dict[str, Any] = {
+    "a number": 3,
+    "a fraction": 0.5,
+    "a truth value": True,
+    "an object": {"x": 1},
+    "an object of objects": {"x": {"y": []}},
+    "an empty object": {},
+    "an empty list": [],
+    "a list of numbers": [1, 2],
+    "a list of objects": [{"x": 1}],
+    "a list of lists": [[1], [[]]],
+    "a list of nothing": [None, ""],
+    "a broken list": "['a', ",
+    "a broken object": '{"a": ',
+    "half a character": "\ud800",
+    "a blank": " \t",
+    "a control character": "a\x00\x1b[2J\nb",
+    "a huge number": 10**30,
+    "not a number": float("nan"),
+    "infinite": float("inf"),
+}
+
+
+@pytest.mark.parametrize("part", [*FIELDS, *(f"contexts.{name}" for name in PASSAGE)])
+@pytest.mark.parametrize("named", [False, True])
+def test_any_value_of_any_part_is_read_or_refused_in_one_line(part: str, named: bool, tmp_path: Path) -> None:
+    names = {"question": "question", "answer": "response", "contexts": "contexts", "reference": "reference"}
+    names |= {"lang": "lang", "turns": "turns", "error": "error", "id": "id", "relevant_ids": "relevant_ids"}
+    names |= {"context_ids": "context_ids", "context_scores": "context_scores", "context_langs": "context_langs"}
+    good = {"question": ASKED, "response": SAID, "reference": RIGHT}
+    whole, _, inner = part.partition(".")
+    for kind, value in VALUES.items():
+        row = good | ({"contexts": [{"text": RIGHT, inner: value}]} if inner else {"contexts": SHOWN})
+        row |= {} if inner else {names[whole]: value}
+        path = tmp_path / "log.jsonl"
+        path.write_text(json.dumps(row) + "\n", "utf-8")
+        columns = {part: inner or names[whole]} if named else None
+        refusal = None
+        try:
+            assert len(read_log(path, columns=columns, max_unread=0).docs) == 1
+        except MragError as error:
+            refusal = error
+        if refusal is not None:
+            assert str(path) in refusal.message, kind
+            assert "\n" not in refusal.message, kind
+            assert refusal.next_step, (kind, refusal.message)
+
+
+LINE = {"question": ASKED, "answer": SAID, "contexts": SHOWN, "ground_truth": RIGHT}
+# a file's JSON as programs write tables and nested rows
+WRITTEN: dict[str, Any] = {
+    "a table in columns and data": {"columns": [*LINE], "index": [0], "data": [[*LINE.values()]]},
+    "columns of numbered rows": {key: {"0": value} for key, value in LINE.items()},
+    "contexts beside the reply": [
+        {"input": {"query": ASKED}, "output": {"response": SAID, "sources": [{"content": SHOWN[0]}]}, "gold": RIGHT}
+    ],
+    "what the gold is from, too": [
+        {"input": ASKED, "actual_output": SAID, "expected_output": RIGHT, "retrieval_context": SHOWN, "context": ["x"]}
+    ],
+    "replies in the plural": [{"questions": ASKED, "contexts": SHOWN, "answers": RIGHT, "predicted_answers": SAID}],
+    "inputs and outputs": [{"inputs": ASKED, "outputs": SAID, "ground_truth": RIGHT, "retrieved_context": SHOWN}],
+    "headings in German": [{"Frage": ASKED, "Antwort": SAID, "Kontext": SHOWN, "Musterantwort": RIGHT}],
+    "headings in French": [{"question": ASKED, "réponse": SAID, "contexte": SHOWN, "référence": RIGHT}],
+    "headings in Spanish": [{"pregunta": ASKED, "respuesta": SAID, "contexto": SHOWN, "referencia": RIGHT}],
+    "a report with citations": [
+        {"problem_statement": ASKED, "sentences": [{"text": SAID, "citations": []}], "docs": SHOWN, "gold": RIGHT}
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_tables_and_nested_rows_are_read_as_programs_write_them(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(WRITTEN[kind]), "utf-8")
+    wanted = {"question": ASKED, "answer": SAID, "reference": [RIGHT], "contexts": SHOWN}
+    assert parts_of(Log.of(path)) == wanted
+
+
+@pytest.mark.parametrize("name", ["retrieved", "docs", "retrieved_passages"])
+@pytest.mark.parametrize("listed", [["d1", "d2"], ["17#0", "17#1"], "['d1', 'd2']"])
+def test_contexts_that_are_words_with_digits_are_ids(name: str, listed: Any) -> None:
+    log = Log.of([{"question": ASKED, name: listed, "positive_passages": [{"docid": "d2"}]}] * 2 + [{name: []}])
+    assert log.mapping["context_ids"] == name
+    (_, row), *_ = log.rows()
+    assert [list(item) for item in row["passages"]] == [["id"], ["id"]]
+    assert row["relevant_ids"] == ["d2"]
+    texts = Log.of([{"question": ASKED, name: listed}, {"question": ASKED, name: SHOWN}])
+    assert texts.mapping["contexts"] == name
+
+
+def test_rows_of_one_kind_are_not_looked_at_again_and_ids_still_are() -> None:
+    rows = [{"id": str(n), "no": str(n % 3), "question": ASKED, "response": SAID} for n in range(9)]
+    assert Log.of(rows).mapping["id"] == "id"
+    assert Log.of([{**row, "id": "1"} for row in rows]).mapping["id"] == "id"
+    assert Log.of([{**row, "id": "1", "no": row["id"]} for row in rows]).mapping["id"] == "no"
+    with pytest.raises(DataError, match=r"rows\[9\]: response or prediction may be the answer"):
+        Log.of([*rows, {**rows[0], "prediction": "1902"}]).mapping  # noqa: B018

@@ -801,7 +801,7 @@ PACKED = {"zstd": b"\x28\xb5\x2f\xfd", "xz": b"\xfd7zXZ", "bzip2": b"BZh", "zip"
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
-        ([{"frage": "?", "antwort": "!"}], r"rows: no column is the question; its columns: frage, antwort"),
+        ([{"kysymys": "?", "vastaus": "!"}], r"rows: no column is the question; its columns: kysymys, vastaus"),
         ([*rows_of(logs.ragas), rows_of(logs.ragas)[0]], r"two rows have the id 'q1', the second is rows\[5\]"),
         ([{"user_input": "?", "response": {"a": 1}}], r"rows\[0\]: 'response' holds no text, found dict"),
         ([{**memerag(1, "en", []), "answer": [{"sentence": "a"}, {"text": "b"}]}], "'answer' holds no text, found"),

@@ -623,7 +623,7 @@ GOOD = {"query": ASKS["en"].format("Varn"), "lang": "en", "relevant_ids": ["en/v
         ),
         ({"en/varn.txt": TEXT}, [GOOD | {"id": "a"}, GOOD | {"id": "a"}], "two rows have the id 'a'"),
         ({"en/varn.txt": TEXT}, [GOOD | {"lang": "qq"}], "line 1: 'lang': unknown language 'qq'"),
-        ({"en/varn.txt": TEXT}, [{"frage": "?"}], "no column is the question"),
+        ({"en/varn.txt": TEXT}, [{"kysymys": "?"}], "no column is the question"),
         ({"en/varn.txt": TEXT}, [], "there are no rows in"),
     ],
 )

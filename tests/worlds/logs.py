@@ -211,13 +211,13 @@ def bergen(turn: Turn) -> list[dict[str, Any]]:
 def described(turn: Turn) -> list[dict[str, Any]]:
     """Return a row in a shape of its own: :data:`COLUMNS` describes it."""
     found = [{"inhalt": text, "name": name} for name, text in turn.contexts]
-    row = {"nr": turn.id, "frage": {"text": turn.question}, "antwort": turn.answer, "soll": turn.reference}
+    row = {"nr": turn.id, "anfrage": {"text": turn.question}, "antwort": turn.answer, "soll": turn.reference}
     return [{**row, "belege": found}]
 
 
 COLUMNS = {
     "id": "nr",
-    "question": "frage.text",
+    "question": "anfrage.text",
     "answer": "antwort",
     "reference": "soll",
     "contexts": "belege",

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from mrag_eval.datasets import sha256_file
 from mrag_eval.platform import DataError, JsonFault, filled_lines, finite_number, is_finite, json_from
 
 _COLUMNS = "query, Q0, passage, rank, score, run"
@@ -85,7 +86,8 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
     passages: dict[str, dict[str, RunLine]] = {}
     ranks: dict[str, dict[int, int]] = {}
     tags: set[str] = set()
-    for number, (query, passage, rank, score, tag) in _places(path):
+    digest = sha256()
+    for number, (query, passage, rank, score, tag) in _places(path, digest):
         tags.add(tag)
         own, places = passages.setdefault(query, {}), ranks.setdefault(query, {})
         if passage in own:
@@ -113,7 +115,7 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
             wrong.append(fault)
     return RunFile(
         path,
-        sha256_file(path),
+        digest.hexdigest(),
         lists,
         len(wrong),
         min(wrong, default=None),
@@ -121,9 +123,9 @@ def _read(path: Path, _modified: int, _size: int) -> RunFile:
     )
 
 
-def _places(path: Path) -> Iterator[tuple[int, tuple[str, str, int, float, str]]]:
+def _places(path: Path, digest: Any) -> Iterator[tuple[int, tuple[str, str, int, float, str]]]:
     """Yield the number and the content of each line; JSON has query -> passage -> score, as packages write it."""
-    lines = _lines(path)
+    lines = _lines(path, digest)
     first = next(lines, None)
     if first is not None and first[1].lstrip().startswith("{"):
         value, number = json_from("\n".join([first[1], *(text for _, text in lines)]), str(path)), 0
@@ -139,8 +141,8 @@ def _places(path: Path) -> Iterator[tuple[int, tuple[str, str, int, float, str]]
         yield number, _parsed(path, number, text)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, raw in filled_lines((gzip.open if path.suffix == ".gz" else open)(path, "rb"), path):
+def _lines(path: Path, digest: Any = None) -> Iterator[tuple[int, str]]:
+    for number, raw in filled_lines((gzip.open if path.suffix == ".gz" else open)(path, "rb"), path, digest):
         try:
             text = raw.decode("utf-8").strip("\r\n\ufeff")
         except UnicodeDecodeError:
