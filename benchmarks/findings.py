@@ -5,7 +5,8 @@
 
 A page has two models and ten tasks of six languages with 40 questions each, right or wrong. A world plants something in
 it, or nothing; half of the worlds ask all languages the same questions. A claim is false if it names a language or a
-model that was not planted, or the wrong side of one.
+model that was not planted, or the wrong side of one. In some worlds each model ran every task once before, and
+"changed" or "unchanged" opens the page; the shift of that run is planted too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +36,16 @@ class World:
     """What is planted: the shift of a model's share of right answers in a task and language, and what may be said.
 
     ``named`` maps a language to -1 or 1, the side that it is on. ``best`` is the model that may be called best.
+    ``before`` is the shift of the run before of each model, if there is one, and ``changed`` the model that it may be
+    said of, with the side of its newest run.
     """
 
     name: str
     shift: Shift
     named: Mapping[str, int]
     best: str = ""
+    before: Shift | None = None
+    changed: tuple[str, str] = ("", "")
 
 
 def _in(languages: Sequence[str], by: float, tasks: Sequence[int] = range(TASKS)) -> Shift:
@@ -54,26 +60,42 @@ WORLDS = (
     World("two languages 20 points above", _in(["en", "de"], 0.2), {"en": 1, "de": 1}),
     World("a model 5 points ahead", lambda model, *_: 0.05 * (model == "one"), {}, "one"),
     World("a model 20 points ahead", lambda model, *_: 0.2 * (model == "one"), {}, "one"),
+    World("run again, nothing", lambda *_: 0.0, {}, before=lambda *_: 0.0),
+    World(
+        "run again, a model 20 points better in one task",
+        lambda *_: 0.0,
+        {},
+        before=lambda model, task, _: -0.2 * (model == "one" and task == 3),
+        changed=("one", "better"),
+    ),
+    World(
+        "run again, a model 20 points worse in every task",
+        lambda *_: 0.0,
+        {},
+        before=lambda model, *_: 0.2 * (model == "one"),
+        changed=("one", "worse"),
+    ),
 )
 
 
 def page(world: World, rng: np.random.Generator, *, same: bool) -> list[Finding]:
     """Return the findings of a page of this world."""
     runs, rows = [], {}
+    shifts = [world.shift] if world.before is None else [world.before, world.shift]
     for task in range(TASKS):
         easy = rng.uniform(-0.3, 0.3, size=QUESTIONS if same else (len(LANGUAGES), QUESTIONS))
-        for model in MODELS:
+        for model, (time, shift) in product(MODELS, enumerate(shifts)):
             name = f"task{task}"
             score = {"rows": len(LANGUAGES) * QUESTIONS, "metrics": {"match": {"value": 0.5, "n": 1}}}
             record = Measurement(name, {}, {"data": {"benchmark": name}, "retrieval": {"mode": "qlang"}}, {}, {})
             result = LeafResult(name, TaskScores.from_dict(score), TaskConfig({}, record), record)
-            leaf = Leaf(model, name, f"{name} {model}", "qlang", name, "", result, None)
-            runs.append((leaf, ResultFile(Path(model) / "results.json", model, 0.0, {name: result})))
+            leaf = Leaf(model, name, f"{name} {model} {time}", "qlang", name, "", result, None)
+            runs.append((leaf, ResultFile(Path(model) / f"results{time}.json", model, float(time), {name: result})))
             rows[leaf.label] = [
                 PageRow((code, f"{code}{i}"), code, f"{i}" if same else f"{code}{i}", {"match": float(hit)}, {})
                 for at, code in enumerate(LANGUAGES)
                 for i, hit in enumerate(
-                    rng.random(QUESTIONS) < RIGHT + (easy if same else easy[at]) + world.shift(model, task, code)
+                    rng.random(QUESTIONS) < RIGHT + (easy if same else easy[at]) + shift(model, task, code)
                 )
             ]
     return findings(runs, rows)
@@ -90,7 +112,10 @@ def judged(found: Sequence[Finding], world: World) -> tuple[bool, bool]:
         if one.kind == "good" and one.template in ("best", "counted"):
             false = false or any(model != world.best for model in one.subjects)
             said |= {*one.subjects}
-    wanted = {*world.named, *([world.best] if world.best else [])}
+        if one.kind == "changed" and one.template == "changed":
+            false = false or (one.subjects[0], one.words["side"]) != world.changed
+            said |= {*one.subjects}
+    wanted = {*world.named, *filter(None, (world.best, world.changed[0]))}
     return false, bool(wanted) and wanted <= said
 
 
@@ -104,7 +129,9 @@ def main() -> None:
         rng = np.random.default_rng([2026, number])
         outcomes = [judged(page(world, rng, same=bool(i % 2)), world) for i in range(pages)]
         false, power = (100 * sum(part) / pages for part in zip(*outcomes, strict=True))
-        lines.append([world.name, f"{false:.0f}", f"{power:.0f}" if world.named or world.best else "-"])
+        lines.append(
+            [world.name, f"{false:.0f}", f"{power:.0f}" if world.named or world.best or world.changed[0] else "-"]
+        )
     print(pipe_table(("planted", "false claims, % of pages", "said, % of pages"), lines, "lrr"))
 
 

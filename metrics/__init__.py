@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         label_f1,
         pairwise_kappas,
     )
-    from mrag_eval.metrics._attribution import ErrorAttribution, conditional_rate, error_attribution
+    from mrag_eval.metrics._attribution import ErrorAttribution, conditional_rate, error_attribution, lost_stage
     from mrag_eval.metrics._char_ngram import (
         OverlapColumns,
         char_ngram_f1,
@@ -136,7 +136,7 @@ __all__ = [
     "default_detector", "detector_for", "effective_panel_size", "error_attribution", "exact_match", "extract_choice",
     "extract_choice_blend_official", "fleiss_kappa", "has_lemma_rule", "held_elsewhere", "hierarchy", "holm",
     "in_language_preference", "interval_for", "is_unsure", "krippendorff_alpha", "label_f1", "language_mix",
-    "language_pair_matrix", "lemma_match", "load_detector", "majority_vote", "margin_tests", "match",
+    "language_pair_matrix", "lemma_match", "load_detector", "lost_stage", "majority_vote", "margin_tests", "match",
     "nomiracl_reading", "normalize_answer", "paired_ranks", "paired_tests", "pairwise_kappas",
     "parse_borderlines_citation", "parse_borderlines_direct", "parse_borderlines_freetext", "parse_citations",
     "random_concurrence", "random_ranking", "rank_documents", "ranking_metrics", "read_yes_no", "reads_refusals",

@@ -161,19 +161,19 @@ def error_attribution(
 def _stages(
     hit: list[Any], top: list[Any], right: list[Any], language: list[Any], held: list[Any], failed: int
 ) -> dict[str, int]:
-    counts: Counter[str] = Counter(failed=failed)
-    for found, kept, good, same, said in zip(hit, top, right, language, held, strict=True):
-        if good:
-            counts["correct"] += 1
-        elif not found:
-            counts["not retrieved"] += 1
-        elif not kept:
-            counts["not shown"] += 1
-        elif same is not None and not same:
-            counts["wrong language"] += 1
-        else:
-            counts["judged wrong" if said else "not used"] += 1
-    return {stage: counts[stage] for stage in STAGES}
+    counts = Counter(map(lost_stage, hit, top, right, language, held))
+    return {stage: failed if stage == "failed" else counts[stage] for stage in STAGES}
+
+
+def lost_stage(found: Any, kept: Any, good: Any, same: Any, said: Any) -> str:
+    """Return the last stage of a row that did not fail: one of :data:`STAGES`."""
+    if good:
+        return "correct"
+    if not found or not kept:
+        return "not shown" if found else "not retrieved"
+    if same is not None and not same:
+        return "wrong language"
+    return "judged wrong" if said else "not used"
 
 
 def _checked(n_rows: int | None = None, **columns: Column) -> list[list[bool | int | float | None]]:

@@ -46,6 +46,10 @@ def strategies_of(
             raise ConfigError(f"--vary {key}: no setting that strategies vary{did_you_mean(key, known)}", _VARIED)
         if key in fixed:
             raise ConfigError(f"--vary {key}: --metadata retrieval.{key} fixes it", "give it in one of the two")
+        kind = Retrieval.model_fields[key]
+        if kind.default is None and "'none'" not in repr(kind.annotation):
+            # it is no word of this key's own
+            vary = {**vary, key: [None if value == "none" else value for value in vary[key]]}
         for value in vary[key]:
             try:
                 validated(Retrieval, {key: value}, "--vary", joint=" ")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from mrag_eval import report
-from mrag_eval.cli._options import NewFile, command, pairs_of, refuse_with, warned_of_unsupported
+from mrag_eval.cli._options import NewFile, command, pairs_of, refuse_with, screen_width, warned_of_unsupported
 from mrag_eval.platform import Count, number_of, tasks_folder, to_json, write_whole
 
 
@@ -78,7 +78,7 @@ def compare(
         else:
             pairs = pairs_of(pair, "A_TASK=B_TASK", "--pair")
             found = report.compare(*runs, pairs=pairs, **settings)
-            typer.echo(report.comparison_text(found, form, flips=rows))
+            typer.echo(report.comparison_text(found, form, flips=rows, width=screen_width()))
             if html is not None:
                 changes = report.comparison_changes(found, runs[:1], runs[1:], pairs)
                 report.write_changes(changes, html, "Rows that changed")

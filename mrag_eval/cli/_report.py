@@ -104,8 +104,8 @@ def report(
 def _tables(results: list[Path], form: str, layout: str | None, metrics: str | None, *, printed: bool) -> str:
     from mrag_eval import report as of
 
-    # who reads a file lays it out
-    width = screen_width() if printed and not layout else None
+    # who reads a file lays it out, and a paper's table has the paper's columns
+    width = screen_width() if printed and layout in (None, "policies") else None
     named = [name.strip() for name in (metrics or "").split(",") if name.strip()]
     short = not layout and named != ["all"] and form not in ("csv", "json")
     with warned_of_unsupported(results):

@@ -88,13 +88,19 @@ def markdown(tables: Sequence[Table], width: int | None = None) -> str:
     for table in tables:
         marked, told = noted(table, width)
         notes = [f"- {note}" for note in told]
-        if width is not None:
-            notes = [
-                line for note in notes for line in wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
-            ]
         grids = "\n\n".join(_grids(marked, width))
         parts.append("\n".join([f"### {table.title}", "", grids, *(["", *notes] if notes else [])]))
-    return "\n\n".join(parts)
+    return within("\n\n".join(parts), width)
+
+
+def within(text: str, width: int | None) -> str:
+    """Return a text whose lines are broken where they exceed a width, but for those of tables."""
+    out: list[str] = []
+    for line in text.split("\n"):
+        whole = width is None or len(line) <= width or line.startswith("|")
+        indent = "  " if line.startswith("- ") else ""
+        out += [line] if whole else wrap(line, width or 0, subsequent_indent=indent, break_on_hyphens=False)
+    return "\n".join(out)
 
 
 def noted(table: Table, width: int | None = None) -> tuple[Table, list[str]]:
@@ -125,20 +131,18 @@ def _grids(table: Table, width: int | None) -> list[str]:
     """Return the pipe table of a table, or as few as hold it within a width; of one turned, rows are columns."""
     heads, rows = as_texts(table)
     labels, cells = [label for label, _ in rows], [own for _, own in rows]
-    (whole, *others) = _blocks(heads, labels, table.columns, cells, None)
+    (whole, *others) = blocks(heads, labels, table.columns, cells, None)
     if width is None or not cells or len(whole.partition("\n")[0]) <= width:
         return [whole, *others]
+    # a label may name its source
+    if heads[-1] == "from" and all(row[-1] in "".join(row[:-1]) for row in labels):
+        heads, labels = heads[:-1], [row[:-1] for row in labels]
     shared = [i for i, of in enumerate(zip(*labels, strict=True)) if len({*of}) == 1 and (i or len(labels) > 1)]
     apart = [i for i in range(len(heads)) if i not in shared] or [0]
     own = [[row[i] for i in apart] for row in labels]
-    straight = _blocks([heads[i] for i in apart], own, table.columns, cells, width)
+    straight = blocks([heads[i] for i in apart], own, table.columns, cells, width)
     names = [(name,) for name in table.columns]
-    # a label may name its source
-    told = [
-        [part for part in row[:-1] if part] + [row[-1]] * (not row[:-1] or row[-1] not in "".join(row[:-1]))
-        for row in own
-    ]
-    turned = _blocks([""], names, [" · ".join(row) for row in told], [*zip(*cells, strict=True)], width)
+    turned = blocks([""], names, [" · ".join(filter(None, row)) for row in own], [*zip(*cells, strict=True)], width)
     said = [" · ".join(f"{heads[i]}: {labels[0][i]}" for i in shared)] if shared else []
     return [*said, *min(straight, turned, key=len)]
 
@@ -150,7 +154,7 @@ def table_width(table: Table) -> int:
     return cell_len(_grids(table, None)[0].partition("\n")[0])
 
 
-def _blocks(
+def blocks(
     stub: Sequence[str],
     labels: Sequence[Sequence[str]],
     heads: Sequence[str],
@@ -164,15 +168,15 @@ def _blocks(
         return 3 + max(map(cell_len, texts))
 
     first = 1 + sum(taken((head, *(row[i] for row in labels))) for i, head in enumerate(stub))
-    blocks: list[list[int]] = [[]]
+    parts: list[list[int]] = [[]]
     room = inf if width is None else width - first
     left = room
     for i, head in enumerate(heads):
         needs = taken((head, *(row[i] for row in cells)))
-        if needs > left and blocks[-1]:
-            blocks.append([])
+        if needs > left and parts[-1]:
+            parts.append([])
             left = room
-        blocks[-1].append(i)
+        parts[-1].append(i)
         left -= needs
     return [
         pipe_table(
@@ -180,7 +184,7 @@ def _blocks(
             [[*label, *(row[i] for i in block)] for label, row in zip(labels, cells, strict=True)],
             "l" * len(stub) + "r" * len(block),
         )
-        for block in blocks
+        for block in parts
     ]
 
 

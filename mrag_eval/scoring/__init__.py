@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         TerritoryQuestion,
         in_common,
         right_language,
+        stage_of,
         sufficiency_record,
     )
     from mrag_eval.scoring._score_records import (

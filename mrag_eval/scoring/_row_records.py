@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, TypeVar, cast
 
-from mrag_eval.config import CORRECT, RIGHT_LANGUAGE
+from mrag_eval.config import CORRECT, HOLDS_ANSWER, RIGHT_LANGUAGE
 from mrag_eval.core import (
     YES_NO,
     Failure,
@@ -369,6 +369,18 @@ def in_common(part: T) -> T:
 def right_language(values: Mapping[str, float]) -> float | None:
     """Return 1 if a row's values say that its answer is in the language asked for, 0 if not; None: it is not known."""
     return next((values[name] for name in RIGHT_LANGUAGE if name in values), None)
+
+
+def stage_of(row: RowRecord) -> str:
+    """Return the last stage that a row reached; empty if a step failed, or its retrieval or verdict is not known."""
+    from mrag_eval.metrics import lost_stage
+
+    right = next((row.values[name] for name in CORRECT if name in row.values), None)
+    if row.retrieved is None or right is None or row.failures:
+        return ""
+    held = any(row.values.get(name) == 1.0 for name in HOLDS_ANSWER)
+    kept = row.retrieved if row.kept is None else row.kept
+    return lost_stage(row.retrieved, kept, right, right_language(row.values), held)
 
 
 def _in_common(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -243,6 +243,7 @@ def test_what_a_chart_draws_can_be_chosen_and_written(small: Path, tmp_path: Pat
     refused: list[tuple[Callable[[], Any], str]] = [
         (lambda: results.plot("scores", metric="hit@3"), "did you mean 'hit@2'"),
         (lambda: results.plot("scores", metrics="hit@2"), "did you mean 'metric'"),
+        (lambda: results.plot("scores", metric="faithfulness"), "grounded, the share of claims"),
         (lambda: chosen.save(tmp_path / "chart.bmp"), ".bmp"),
     ]
     for call, said in refused:

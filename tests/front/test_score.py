@@ -1023,3 +1023,20 @@ def test_a_log_of_cut_thoughts_says_so_first(also: int, tmp_path: Path, capsys: 
         main(["score", str(log), "-o", str(tmp_path / "out"), "--metrics", "match"])
     assert ended.value.code == (0 if also else 1)
     assert ("every reply ends within its thinking" in capsys.readouterr().out) is not bool(also)
+
+
+def test_a_second_run_into_a_folder_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said() -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["score", str(tmp_path / "log.jsonl"), "-o", str(tmp_path / "out"), "--metrics", "match"])
+        assert ended.value.code == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    for right in (30, 5):
+        answers = ["1841" if i < right else "1" for i in range(40)]
+        asked = {"question": "Wann?", "lang": "de", "reference": "1841"}
+        write_log(tmp_path / "log.jsonl", [{"id": str(i), **asked, "answer": one} for i, one in enumerate(answers)])
+        assert ("log is worse than in its run before: 12.5 " in said()) == (right == 5)
+    # a broken file beside it is no fault of this run's
+    (tmp_path / "out" / "results_2020.json").write_text("{", encoding="utf-8")
+    assert "log scores 12.5 " in said()

@@ -753,3 +753,21 @@ def test_on_xquad_translated_questions_win_over_the_default(test_data: Path, tmp
     assert frame.value["all_bm25"] < 0.6
     assert said.sentences[0].startswith("translation_bm25 shows the document for 8")
     assert said.sentences[1].startswith("winner: translation_bm25; every other is shown to be worse")
+
+
+def test_none_leaves_a_key_unset_unless_it_is_a_word_of_that_key() -> None:
+    for vary, wanted in (
+        ({"rerank": ["none", {"model": "a/reranker"}]}, ["all_bm25_no-rerank", "all_bm25_rerank-reranker"]),
+        ({"depth": ["none", 5]}, ["all_bm25_no-depth", "all_bm25_depth5"]),
+        ({"query_translation": ["none"]}, ["all_bm25"]),
+    ):
+        found, refused = strategies_of({"mode": ["all"], "kind": ["bm25"], **vary}, answered=False, fixed={})
+        assert ([one.name for one in found], refused) == (wanted, {})
+    assert (
+        strategies_of({"mode": ["all"], "query_translation": ["none"]}, answered=False, fixed={})[0][0].block[
+            "query_translation"
+        ]
+        == "none"
+    )
+    with pytest.raises(MragError, match="--vary k:"):
+        strategies_of({"k": ["none"]}, answered=False, fixed={})

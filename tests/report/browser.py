@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,14 @@ def _chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+def _without(reason: str) -> None:
+    """Skip the test with a reason, or fail if a browser is wanted."""
+    wanted = os.environ.get("MRAG_TEST_BROWSER", "") not in ("", "0")
+    pytest.fail(f"MRAG_TEST_BROWSER is set, and {reason}") if wanted else pytest.skip(reason)
+
+
 def need_browser() -> Any:
     """Return Playwright's synchronous interface and Chromium's path; otherwise skip with the reason, or fail."""
-    wanted = os.environ.get("MRAG_TEST_BROWSER", "") not in ("", "0")
     reason = None
     try:
         from playwright import sync_api
@@ -40,8 +46,19 @@ def need_browser() -> Any:
     if reason is None and chromium is None:
         reason = "no Chromium on this machine: apt-get install chromium"
     if reason is not None:
-        pytest.fail(f"MRAG_TEST_BROWSER is set, and {reason}") if wanted else pytest.skip(reason)
+        _without(reason)
     return sync_api, chromium
+
+
+def barriers(page: Any) -> list[str]:
+    """Return what axe-core finds on a page that keeps people from reading it: rule, and the first such element."""
+    if (found := find_spec("axe_playwright_python")) is None or found.origin is None:
+        _without("axe-core is not installed: pip install -c constraints.txt axe-playwright-python")
+        return []
+    page.evaluate(Path(found.origin).with_name("axe.min.js").read_text("utf-8"))
+    ran = page.evaluate("axe.run()")
+    assert len(ran["passes"]) > 10
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in ran["violations"]]
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from mrag_eval.cli import Session, app
 from mrag_eval.config import deep_merge
 from mrag_eval.report import Finding, finding_lines, findings_of, write_report
-from mrag_eval.report.findings._tests import Questions, confirmed, flip_p, peel, share_level, tail_p
+from mrag_eval.report.findings._tests import Questions, association_p, confirmed, flip_p, peel, share_level, tail_p
 from tests.report.runs import CONFIG, row, write_full_run
 from tests.worlds.measured import with_all_records
 
@@ -45,7 +46,7 @@ def write_scored(
         values = [r["values"]["match"] for r in rows if "match" in r["values"]]
         score = {"value": float(np.mean(values)), "n": len(values), "method": "Wilson"}
         scores = {"rows": len(rows), "metrics": {"match": score}, "query_langs": {"en": len(rows)}}
-        configs[task] = deep_merge(CONFIG, {"scores": scores, **config})
+        configs[task] = deep_merge(CONFIG, deep_merge({"scores": scores}, config))
     content = {"configs": configs, "model_name": model, "date": 1_700_000_000 + len(model)}
     (folder / f"results_{date}.json").write_text(json.dumps(with_all_records(content)), "utf-8")
     return folder
@@ -127,9 +128,9 @@ def test_a_system_that_was_run_again_is_compared_with_its_run_before(
     write_report([tmp_path], tmp_path / "page.html")
     table = (tmp_path / "page.html").read_text("utf-8").partition(' id="changed"')[2].partition("</table>")[0]
     shown = re.findall(r"<t[hd]\b[^>]*>([^<]*)", table)
-    assert shown[6] == "cause"
+    assert shown[6] == "what differs"
     assert shown[-7:-5] == ["one", "match"]
-    assert shown[-1] == "what differs: retrieval.k (5 → 7)"
+    assert shown[-1] == "retrieval.k (5 → 7)"
 
 
 def test_of_systems_that_score_alike_on_every_question_no_least_difference_is_named(tmp_path: Path) -> None:
@@ -167,6 +168,96 @@ def test_the_stage_at_which_most_answers_are_lost_is_said(tmp_path: Path) -> Non
     assert found["lost"].subjects == ("not retrieved",)
     # whether they are in reach of a search in their own language is known by the oracle
     assert found["lost"].next.endswith("""--metadata '{"retrieval": {"mode": "gold_lang"}}' --output_path OUT""")
+
+
+def _staged(shares: Mapping[str, float], n: int = 40, *, seed: int = 0) -> list[dict[str, Any]]:
+    """Return rows of which a share is wrong, as its relevant passage was not retrieved."""
+    return [
+        one | {"retrieved": int(one["values"]["match"]), "kept": int(one["values"]["match"])}
+        for one in _rows({code: 1 - share for code, share in shares.items()}, n, seed=seed)
+    ]
+
+
+def _write_staged(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
+    stages = Counter("correct" if one["retrieved"] else "not retrieved" for one in rows)
+    blank = {"value": None, "reason": "no such row"}
+    names = ("retrieved", "kept_if_retrieved", "correct_if_kept", "product", "end_to_end")
+    whole = dict.fromkeys((*names, "correct_if_not_retrieved", "correct_if_retrieved"), blank)
+    table = {"overall": {**whole, "stages": dict(stages), "unscored": 0}, "correct_by": "match"}
+    return write_scored(folder, {"qa": rows}, scores={"attribution": table})
+
+
+def test_the_language_in_which_most_is_lost_is_named_where_it_stands_out(tmp_path: Path) -> None:
+    shares = dict.fromkeys(LANGUAGES, 0.2) | {"hi": 0.8}
+    (lost,) = (one for one in findings_of([_write_staged(tmp_path / "a", _staged(shares))]) if one.kind == "lost")
+    assert lost.subjects == ("not retrieved", "hi")
+    assert "; they stand out in Hindi: " in lost.sentence
+    assert lost.numbers["share"].n == 40
+    # a language that loses less does not stand out
+    shares = dict.fromkeys(LANGUAGES, 0.8) | {"hi": 0.2}
+    (lost,) = (one for one in findings_of([_write_staged(tmp_path / "b", _staged(shares))]) if one.kind == "lost")
+    assert "stand out" not in lost.sentence
+
+
+def test_no_language_stands_out_where_answers_are_lost_more_often_than_the_level(tmp_path: Path) -> None:
+    # 40 pages at 1.7 %, as two other kinds test too: one expected, four or fewer with 99.9 %
+    pages = (
+        findings_of([_write_staged(tmp_path / str(seed), _staged(dict.fromkeys(LANGUAGES, 0.4), 20, seed=seed))])
+        for seed in range(40)
+    )
+    assert sum("stand out" in one.sentence for page in pages for one in page) <= 4
+
+
+def _logged(lost: Mapping[bool, float], *, seed: int = 0, **values: float) -> list[dict[str, Any]]:
+    """Return rows whose contexts are in another language or not, and the share of each that is wrong."""
+    rng = np.random.default_rng(seed)
+    out = []
+    for code in ("ar", "de"):
+        for i in range(80):
+            apart = bool(rng.random() < (0.3 if code == "ar" else 0.7))
+            one = row(i, code, match=float(rng.random() >= lost[apart]), **values)
+            out.append(one | {"cell": {"query_lang": code, "context_pair": f"{code}->{'en' if apart else code}"}})
+    return out
+
+
+def test_what_the_wrong_answers_of_a_log_go_with_is_said_as_an_association(tmp_path: Path) -> None:
+    rows = _logged({True: 0.8, False: 0.2})
+    found = _found(write_scored(tmp_path / "a", {"log": rows}))["lost"]
+    apart = [one["cell"]["context_pair"].endswith("->en") for one in rows]
+    wrong = [one["values"]["match"] == 0.0 for one in rows]
+    n, m = (sum(a for a, w in zip(apart, wrong, strict=True) if w is side) for side in (True, False))
+    assert found.sentence.startswith(
+        f"Of {sum(wrong)} wrong answers {n} had contexts in another language, of {len(rows) - sum(wrong)} right ones "
+        f"{m} (an association within languages, p "
+    )
+    # a language whose questions are harder, and meet other contexts more often, is no association within languages
+    assert "lost" not in _found(write_scored(tmp_path / "b", {"log": _logged({True: 0.5, False: 0.5})}))
+
+
+def test_replies_in_another_language_are_an_association_too(tmp_path: Path) -> None:
+    rows = [
+        one | {"values": {**one["values"], "correct_language": one["values"]["match"] if i % 3 else 1.0}}
+        for i, one in enumerate(_logged({True: 0.5, False: 0.5}))
+    ]
+    assert (
+        "were in another language than the question"
+        in _found(write_scored(tmp_path / "a", {"log": rows}))["lost"].sentence
+    )
+
+
+def test_an_association_is_that_within_strata() -> None:
+    # 2 of 4 wrong and both apart in one stratum: 1 of 6 draws has both, as many have neither: p = 2/6
+    one = [(True, True), (True, True), (False, False), (False, False)]
+    assert association_p([one]) == pytest.approx(1 / 3, abs=0.02)
+    # strata that differ in both marks, and in neither within: nothing can differ
+    assert association_p([[(True, True)] * 30, [(False, False)] * 30]) == 1.0
+    rng = np.random.default_rng(0)
+    pairs = [
+        [[(bool(rng.random() < 0.5), bool(rng.random() < 0.5)) for _ in range(40)] for _ in range(3)]
+        for _ in range(100)
+    ]
+    # 5 of 100 expected, 11 or fewer with 99.5 %
+    assert sum(association_p(strata) <= 0.05 for strata in pairs) <= 11
 
 
 @pytest.mark.parametrize("width", range(20, 100, 7))

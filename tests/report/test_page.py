@@ -16,7 +16,7 @@ from mrag_eval.cli import Session, app
 from mrag_eval.platform import DataError
 from mrag_eval.report import page_data, score_table, write_report
 from mrag_eval.report.page import sections
-from mrag_eval.report.page._section import Chart
+from mrag_eval.report.page._section import Chart, Section
 from mrag_eval.report.page._sections import CHARTS, SECTIONS
 from mrag_eval.report.page._write import charts
 from mrag_eval.report.page.sections._citations import citation_rows
@@ -165,7 +165,8 @@ def test_the_same_task_of_two_models_and_two_modes_stays_separate(tmp_path: Path
     assert len(labels) == len(set(labels)) == 6
     assert "qa_one (all) · model-a" in labels
     assert "qa_one · model-b" in labels
-    assert [(s.run, s.mode) for s in data.systems] == [("model-a", "qlang"), ("model-a", "all"), ("model-b", "qlang")]
+    # in the order of the first leaderboard, by name where all score alike
+    assert [(s.run, s.mode) for s in data.systems] == [("model-a", "all"), ("model-a", "qlang"), ("model-b", "qlang")]
 
 
 def test_runs_with_other_settings_or_scores_stay_separate_and_repeated_ones_do_not(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_runs_with_other_settings_or_scores_stay_separate_and_repeated_ones_do_n
 def test_every_chart_compiles(tmp_path: Path) -> None:
     vl_convert = pytest.importorskip("vl_convert")
     specs = charts(page_data([write_full_run(tmp_path / "out", benchmark="blend")]))
-    assert set(specs) == {"scores", "languages", "tiers", "pairs", "stages", "links", "retrieved"}
+    assert set(specs) == {"scores", "languages", "tiers", "pairs", "stages", "retrieved"}
     for spec in specs.values():
         svg = vl_convert.vegalite_to_svg({**spec, "width": 500})
         assert svg.startswith("<svg")
@@ -209,7 +210,8 @@ def test_every_chart_of_other_benchmarks_compiles(tmp_path: Path) -> None:
 
 def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
     modules = [import_module(f"{sections.__name__}.{found.name}") for found in iter_modules(sections.__path__)]
-    assert sorted(id(module.SECTION) for module in modules) == sorted(map(id, SECTIONS))
+    found = {id(value) for module in modules for value in vars(module).values() if isinstance(value, Section)}
+    assert found == {*map(id, SECTIONS)}
     declared = {id(value) for module in modules for value in vars(module).values() if isinstance(value, Chart)}
     assert declared <= {id(chart) for chart in CHARTS}
     for model in ("model-a", "model-b"):
@@ -224,8 +226,9 @@ def test_every_declared_chart_is_drawn_in_its_section(tmp_path: Path) -> None:
     # the list at the top names what is there
     anchors = re.findall(r'<a href="#([\w-]+)">', text.partition("</nav>")[0].partition("<nav")[2])
     assert len(anchors) == len(set(anchors))
-    # these runs have no controls; folded sections have one link
-    assert anchors == [*(section.id for section in SECTIONS if not section.folded), "measured"]
+    # these runs have no controls, and none before them; folded sections have one link
+    open_ones = [section.id for section in SECTIONS if not section.folded and section.id != "changed"]
+    assert anchors == [*open_ones, "measured"]
     folded = re.findall(r'<h3 id="([\w-]+)">', text.partition('<details id="measured">')[2])
     assert folded == [section.id for section in SECTIONS if section.folded and section.id != "controls"]
     assert [anchor for anchor in anchors if f'id="{anchor}"' not in text] == []
@@ -351,3 +354,32 @@ def test_the_command(runs: Path, tmp_path: Path) -> None:
     assert "| qa_one | some-model | 30.0 [20.0, 50.0] (n=23) | 45.0 [20.0, 50.0] (n=24) |" in single_spaced(done.output)
     done = CliRunner().invoke(app, ["report", str(runs), "-o", str(page), "--layout", "xrag"], obj=Session())
     assert "no task of this paper is among the results" in str(done.exception)
+
+
+def test_systems_stand_in_the_order_of_their_ranks_with_a_colour_each(tmp_path: Path) -> None:
+    for i in range(12):
+        rows = [row(j, "en" if j % 2 else "ar", match=float(j % 12 < i)) for j in range(48)]
+        run = write_run(tmp_path / str(i), {"qa": rows})
+        path = next(run.rglob("results_*.json"))
+        scores = {"rows": 48, "metrics": {"match": {"value": i / 12, "n": 48, "method": "Wilson"}}}
+        content = json.loads(path.read_text("utf-8"))
+        content["configs"]["qa"]["scores"] = scores
+        path.write_text(json.dumps({**content, "model_name": f"model-{i:02}"}), "utf-8")
+    data = page_data([tmp_path])
+    best_first = [f"model-{i:02}" for i in reversed(range(12))]
+    assert [one.run for one in data.boards[0].entries] == [one.run for one in data.systems] == best_first
+    assert [*dict.fromkeys(p["system"] for p in data.points["languages"])] == best_first
+    assert len({p["colour"] for p in data.points["languages"]}) == 12
+    # one task of several systems is on their board, and needs no chart
+    assert data.points["scores"] == []
+
+
+def test_a_log_has_the_chart_of_its_pairs_and_none_of_replies_that_are_too_short(tmp_path: Path) -> None:
+    cell = {"value": 0.5, "low": 0.2, "high": 0.8, "n": 10, "method": "Wilson"}
+    by = {"context_pair": {"ar->ar": cell, "ar->en": {**cell, "value": 0.25}, "en->several": cell}}
+    scores = {"rows": 30, "metrics": {"match": {**cell, "by": by}}}
+    rows = [row(i, "ar", match=1.0) | {"unscored": {"correct_language": "too short"}} for i in range(30)]
+    data = page_data([write_run(tmp_path, {"log": rows}, config={"scores": scores})])
+    found = {(p["question"], p["document"]): p["value"] for p in data.points["pairs"]}
+    assert found == {("ar", "ar"): 50.0, ("ar", "en"): 25.0, ("en", "several"): 50.0}
+    assert data.points["answers"] == []

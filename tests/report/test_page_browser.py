@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from mrag_eval.report import write_report
+from mrag_eval.report import (
+    compare,
+    comparison_changes,
+    score_tables,
+    write_changes,
+    write_report,
+    write_tables,
+)
 from mrag_eval.report.page._sections import CHARTS
-from tests.report.browser import Opened, browser, opened
-from tests.report.runs import write_full_run
+from tests.report.browser import Opened, barriers, browser, opened
+from tests.report.runs import row, write_full_run
+from tests.report.test_findings import write_scored
 from tests.report.test_page import REPLY
+from tests.worlds.changed import write_changed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -256,6 +265,69 @@ def test_screen_readers_get_names_and_roles(report: Opened) -> None:
     assert page.locator("#count").get_attribute("aria-live") == "polite"
 
 
+def _kinds(folder: Path) -> dict[str, Path]:
+    """Return a page of each kind beside the report on several systems."""
+    pages = {name: folder / f"{name}.html" for name in ("one model", "log", "run again", "changed rows", "tables")}
+    run = write_full_run(folder / "one", citations=True)
+    write_report([run], pages["one model"])
+    rows = [row(i, code, match=float(i % 3 > 0)) for code in ("ar", "en", "hi") for i in range(30)]
+    logged = [
+        one | {"cell": {**one["cell"], "context_pair": f"{one['cell']['query_lang']}->{('ar', 'en', 'hi')[i % 3]}"}}
+        for i, one in enumerate(rows)
+    ]
+    write_report([write_scored(folder / "log", {"log": logged})], pages["log"])
+    write_scored(folder / "again" / "b", {"qa": rows[::-1]}, retrieval={"k": 7})
+    write_scored(folder / "again" / "a", {"qa": rows})
+    write_report([folder / "again"], pages["run again"])
+    before, after = write_changed(folder / "changed")
+    write_changes(comparison_changes(compare([before], [after]), [before], [after]), pages["changed rows"], "Changed")
+    write_tables(score_tables([run]), pages["tables"], "Tables")
+    return pages
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_barrier_on_any_kind_of_page(context: Any, file: Path, tmp_path: Path, scheme: str) -> None:
+    for kind, path in {"several systems": file, **_kinds(tmp_path)}.items():
+        found = opened(context, path)
+        found.page.emulate_media(color_scheme=scheme)
+        # all that can be unfolded, and the first samples
+        found.page.evaluate(
+            """document.querySelectorAll("details").forEach((node) => { node.open = !node.closest("#samples"); });
+            for (const node of [...document.querySelectorAll("#samples > details")].slice(0, 3)) node.open = true;"""
+        )
+        found.page.wait_for_timeout(300)
+        assert barriers(found.page) == [], kind
+        found.page.set_viewport_size({"width": 390, "height": 800})
+        found.page.reload()
+        found.page.wait_for_selector("html[data-drawn]")
+        assert barriers(found.page) == [], f"{kind}, narrow"
+        assert found.page.evaluate("document.documentElement.scrollWidth") <= 390, kind
+        assert found.said == []
+        found.page.close()
+
+
+def test_a_narrow_heat_map_keeps_its_figures_apart_and_names_keep_their_ends(context: Any, tmp_path: Path) -> None:
+    codes = ("ar", "de", "en", "es", "fr", "hi", "ja", "ru", "tr", "zh")
+    models = [f"a-maker-of-models/a-long-name-{size}b-instruct" for size in (1, 3)]
+    for model in models:
+        rows = [row(i, code, match=float(i % 3 > 0)) for code in codes for i in range(12)]
+        write_scored(tmp_path / "out" / model.partition("/")[2], {"qa": rows}, model=model)
+    write_report([tmp_path / "out"], tmp_path / "report.html")
+    found = opened(context, tmp_path / "report.html")
+    page = found.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.reload()
+    page.wait_for_selector("html[data-drawn]")
+    boxes = [one.bounding_box() for one in page.locator("#plot-languages .mark-text text").all()]
+    for a, b in itertools.combinations(boxes, 2):
+        aside = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
+        assert aside or a["y"] + a["height"] <= b["y"] + 2 or b["y"] + b["height"] <= a["y"] + 2
+    named = page.locator("#plot-languages .role-axis-label text").all_inner_texts()
+    assert {one[-11:] for one in named if "instruct" in one} == {"1b-instruct", "3b-instruct"}
+    page.set_viewport_size({"width": 1100, "height": 900})
+    page.close()
+
+
 def test_a_chart_drawn_for_a_wide_screen_fits_a_narrow_sheet(report: Opened) -> None:
     """A printer lays the page out again before any script runs."""
     page = report.page
@@ -279,6 +351,8 @@ def test_it_prints(report: Opened) -> None:
     assert page.locator("#plot-languages select[name=metric]").is_visible()
     assert page.locator("#samples details").nth(0).is_hidden()
     assert page.locator("#samples details").nth(1).is_visible()
+    # what is folded on a screen
+    assert page.locator("#measured table").first.is_visible()
     # dark screens also print dark on white
     assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')").strip() == "#ffffff"
     assert page.locator(".scroll").first.evaluate("node => getComputedStyle(node).overflowX") == "visible"
@@ -325,8 +399,8 @@ def test_an_address_opens_what_it_names(context: Any, file: Path) -> None:
 
     assert at(str(sample)).locator("#samples details[open]").first.get_attribute("data-row") == asked
     assert at(str(chart)).input_value("#plot-scores select[name=metric]") == "char3gram_recall"
-    for row in (folded, hidden):
-        assert at(f"#{row}").locator(f"[id='{row}']").is_visible()
+    for one in (folded, hidden):
+        assert at(f"#{one}").locator(f"[id='{one}']").is_visible()
     assert at("#browser?language=zh").input_value("#sample-filters select[name=language]") == "zh"
     # what is no address of this page, or no value of a list, changes nothing
     for wrong in ("#nothing", "#%E0%A4%A", "#chart-scores?__proto__=x&toString=y", "#browser?language=xx&row=none"):

@@ -17,6 +17,9 @@ from mrag_eval.report import Cell, Row, Table, page_data, render, write_tables
 from mrag_eval.report.page._section import Listing
 from mrag_eval.report.page.sections._unscored import SECTION
 from tests.report.runs import row, write_full_run, write_run
+from tests.report.test_policies import leaf as policy_leaf
+from tests.report.test_policies import measure as policy_measure
+from tests.report.test_policies import write as write_policy
 from tests.tables import single_spaced
 from tests.worlds.measured import with_all_records
 
@@ -35,6 +38,41 @@ def _report(folder: Path, *flags: str) -> str:
 
 def _run(folder: Path, scores: Mapping[str, Any], **config: Any) -> Path:
     return write_run(folder, {"qa": [row(0)]}, config={"scores": {"rows": 20, **scores}, **config})
+
+
+def _printed(*args: str) -> str:
+    """Return what a command prints where no terminal is known."""
+    done = CliRunner().invoke(app, [*args], obj=Session())
+    assert done.exit_code == 0, done.output
+    # commands to copy stay whole
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(("next", "  "))]
+    assert not [line for line in lines if cell_len(line) > 100], args
+    return done.stdout
+
+
+def test_no_line_of_the_policies_exceeds_what_is_taken_for_the_width(tmp_path: Path) -> None:
+    codes = ("ar", "de", "en", "hi", "th", "zh")
+    pairs = {f"{asked}->{other}": 0.5 for asked in codes for other in codes}
+    leaves = {
+        f"policy_{i}": policy_leaf(0.5, 0.25, mode=mode) for i, mode in enumerate(("all", "balanced", "gold_lang"))
+    }
+    for one in leaves.values():
+        one["scores"]["metrics"]["hit@20"] = policy_measure(pairs, 0.5, 0.25)
+    run = write_policy(tmp_path / "results_1.json", leaves)
+    assert _printed("report", str(run), "--layout", "policies").count("|") > 100
+
+
+def test_no_line_of_a_report_or_comparison_exceeds_what_is_taken_for_the_width(tmp_path: Path) -> None:
+    runs = [
+        str(write_full_run(tmp_path / name, f"a-maker/a-name-of-a-model-{name}", right=right))
+        for name, right in (("one", False), ("two", True))
+    ]
+    for flags in ((), ("--metrics", "all"), ("--metrics", "char3gram_recall")):
+        for places in (runs, runs[:1]):
+            _printed("report", *places, *flags)
+    for flags in (("--rows",), ("--equivalent", "0.05")):
+        _printed("compare", *runs, *flags)
+    assert "second minus first" in _printed("compare", *runs)
 
 
 def test_a_metric_without_any_scored_row_keeps_its_column_and_says_why(tmp_path: Path) -> None:
@@ -97,9 +135,9 @@ def test_a_later_run_of_a_part_of_the_rows_does_not_replace_a_whole_one(tmp_path
 
 def test_scores_by_pair_of_languages_are_in_the_text_table(tmp_path: Path) -> None:
     text = _report(write_full_run(tmp_path))
-    assert "### match by language of the question (down) and of the relevant document (across) · qa_one\n" in text
-    assert "| question | en |\n" in text
-    assert "| ar | 30.0 [20.0, 50.0] (n=23) |" in text
+    assert "### match by pair of languages · qa_one\n" in text
+    assert "| question | relevant document | n | match |\n" in text
+    assert "| ar | en | 23 | 30.0 [20.0, 50.0] |" in text
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 40), (2, 9), (12, 3), (20, 24), (3, 0)])
@@ -143,7 +181,7 @@ def test_a_score_without_an_interval_has_none_in_the_text_table(tmp_path: Path) 
 
 def test_a_run_of_one_pair_of_languages_has_no_table_of_pairs(tmp_path: Path) -> None:
     by = {"pair": {"ar->en": _SCORE}}
-    assert "language of the question" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
+    assert "pair of languages" not in _report(_run(tmp_path, {"metrics": {"match": {**_SCORE, "by": by}}}))
 
 
 def _languages(value: float) -> Mapping[str, Any]:
@@ -162,8 +200,8 @@ def test_of_one_task_the_table_has_languages_down_and_the_pairs_follow(tmp_path:
     assert "| all | 20 | 50.0 [10.0, 50.0] |" in text
     assert "| ar | 25.0 [10.0, 50.0] (n=10) | |" in text or "| ar | 10 | 25.0 [10.0, 50.0] |" in text
     assert "no row has correct_language: the detector does not know Hausa (qa)" in text
-    assert "### match by language of the question (down) and of the relevant document (across)" in text
-    assert "| ar | 25.0 [10.0, 50.0] (n=20) | 25.0 [10.0, 50.0] (n=20) |" in text
+    assert "### match by pair of languages\n" in text
+    assert "| ar | en | 20 | 25.0 [10.0, 50.0] |" in text
     assert "mrag-eval report" in text.splitlines()[-1]
     assert "| language | n | metric_5 |" in _report(tmp_path, "--metrics", "metric_5")
 

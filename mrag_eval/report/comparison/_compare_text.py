@@ -8,8 +8,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
-from mrag_eval.core import interval_text, p_text, pipe_table, points
+from mrag_eval.core import interval_text, p_text, points
 from mrag_eval.platform import ConfigError, csv_cell, did_you_mean, number_of
+from mrag_eval.report._table import blocks, within
 from mrag_eval.report.comparison._compare import Comparison, Difference
 from mrag_eval.report.files._leaves import labelled
 from mrag_eval.scoring import more_is_better, nearer_zero_is_better, scale_of
@@ -21,22 +22,23 @@ _SHOWN_IDS = 20
 _MOST, _LEVEL = 5, 0.05
 
 
-def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False) -> str:
-    """Return the comparison as ``md``, ``csv`` or ``json``; with ``flips`` the changed rows are listed by id.
+def comparison_text(comparison: Comparison, form: str = "md", *, flips: bool = False, width: int | None = None) -> str:
+    """Return the comparison as ``md`` (within a width), ``csv`` or ``json``; ``flips`` lists the changed rows by id.
 
     Scores and differences are in points (x 100), or in the unit of their metric. Raises ConfigError for another form.
     """
-    if form not in _FORMS:
-        raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, _FORMS)}")
-    return _FORMS[form](comparison, flips)
+    if form not in (known := ("md", *_FORMS)):
+        raise ConfigError(f"--format: no format '{form}'{did_you_mean(form, known)}")
+    return _FORMS[form](comparison, flips) if form in _FORMS else within(_markdown(comparison, flips, width), width)
 
 
-def _markdown(comparison: Comparison, flips: bool) -> str:
+def _markdown(comparison: Comparison, flips: bool, width: int | None) -> str:
     parts = []
     for metric in dict.fromkeys(d.metric for d in comparison.differences):
         rows = [d for d in comparison.differences if d.metric == metric]
-        head, sides = (_HEAD, "llrrrrrrrrr") if comparison.margin is None else ((*_HEAD, "equivalent"), "llrrrrrrrrrl")
-        table = pipe_table(head, [_cells(d) for d in rows], sides)
+        head = _HEAD if comparison.margin is None else (*_HEAD, "equivalent")
+        cells = [_cells(d) for d in rows]
+        table = "\n\n".join(blocks(head[:2], [own[:2] for own in cells], head[2:], [own[2:] for own in cells], width))
         notes = [f"- {d.task}, {d.language or 'all'}: {d.reason}" for d in rows if d.reason]
         notes += [f"- {d.task}, many rows failed: {d.marked}" for d in rows if d.marked and d.language is None]
         notes += [f"- {d.task}, limited by the metric: {d.limited}" for d in rows if d.limited and d.language is None]
@@ -206,7 +208,6 @@ def _flat(value: object) -> object:
 
 
 _FORMS: Mapping[str, Callable[[Comparison, bool], str]] = {
-    "md": _markdown,
     "csv": _csv,
     "json": lambda comparison, _: json.dumps(comparison.as_dict(), ensure_ascii=False, indent=2),
 }

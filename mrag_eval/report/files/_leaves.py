@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrag_eval.config import Measurement, differences, shown
+from mrag_eval.config import CONTEXT_PAIR, Measurement, differences, shown
 from mrag_eval.platform import DataError
 from mrag_eval.report.files._results import LeafResult, ResultFile, outcomes_text, read_results
 from mrag_eval.report.files._sample import Sample
+from mrag_eval.scoring import stage_of
 
 # Maximum number of settings in a label.
 _NAMED = 2
@@ -40,7 +41,8 @@ class Leaf:
 class PageRow:
     """A scored row. ``language`` is that of the culture it asks about, if known, else that of its question.
 
-    ``key`` identifies the question over tasks and runs.
+    ``key`` identifies the question over tasks and runs. ``stage`` is the last that it reached, and ``contexts`` the
+    languages of the question and of a log's contexts; both are empty where they are not known.
     """
 
     key: tuple[str, str]
@@ -48,12 +50,15 @@ class PageRow:
     group: str
     values: Mapping[str, float]
     unscored: Mapping[str, str]
+    stage: str = ""
+    contexts: str = ""
 
     @classmethod
     def of(cls, sample: Sample) -> PageRow:
         """Return the fields of a sample that the page needs."""
         record, language = sample.record, sample.source_language
-        return cls((language, record.row), language, record.resampled_with, record.values, record.unscored)
+        known = (record.values, record.unscored, stage_of(record), record.cell.get(CONTEXT_PAIR, ""))
+        return cls((language, record.row), language, record.resampled_with, *known)
 
 
 def labelled(name: str, part: str | None) -> str:

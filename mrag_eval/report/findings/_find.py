@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrag_eval.config import SOURCES
-from mrag_eval.core import same_language
 from mrag_eval.planning import deviations
 from mrag_eval.platform import DataError, number_of
 from mrag_eval.report.files._leaves import Leaf, PageRow, result_leaves
@@ -18,10 +17,11 @@ from mrag_eval.report.files._results import ResultFile, outcomes_text
 from mrag_eval.report.files._samples import open_samples
 from mrag_eval.report.files._systems import systems
 from mrag_eval.report.findings._languages import Languages, marked, named
-from mrag_eval.report.findings._record import MOST, Finding, Number, sentences
+from mrag_eval.report.findings._lost import Lost
+from mrag_eval.report.findings._record import MOST, Finding, Number
 from mrag_eval.report.findings._systems import RunAgain, Seen, Systems, few, ranked, seen
 from mrag_eval.report.findings._tests import LEAST, share_level
-from mrag_eval.report.tables._policies import lost_across, run_with
+from mrag_eval.report.tables._policies import lost_across
 
 log = logging.getLogger(f"lm_eval.{__name__}")
 Runs = Sequence[tuple[Leaf, ResultFile]]
@@ -43,14 +43,14 @@ def findings(runs: Runs, rows: Mapping[str, Sequence[PageRow]]) -> list[Finding]
         before |= {key: newest[key]} if key in newest else {}
         newest[key] = leaf
     shown = seen(systems([*newest.values()], rows))
-    good, whom = Systems(shown), Languages(shown)
+    good, whom, lost = Systems(shown), Languages(shown), Lost(shown)
     changed = RunAgain(seen(systems([*before.values()], rows)), shown)
-    # a language is always left that is compared with nothing: that kind never shows everything
-    asked = {"changed": changed.complete, "good": good.complete, "whom": lambda _level: False}
-    kinds: dict[str, RunAgain | Systems | Languages] = {"changed": changed, "good": good, "whom": whom}
+    # a language is always left that is compared with nothing: such a kind never shows everything
+    asked = dict.fromkeys(("whom", "lost"), lambda _level: False) | {"changed": changed.complete, "good": good.complete}
+    kinds: dict[str, RunAgain | Systems | Languages | Lost]
+    kinds = {"changed": changed, "good": good, "whom": whom, "lost": lost}
     levels = share_level({kind: asked[kind] for kind, of in kinds.items() if of.tests})
     found = [one for kind, of in kinds.items() for one in of.say(levels.get(kind, 0.0))]
-    found += _lost([leaf for one in ranked(shown) for leaf in one.system.leaves])
     if {"all", "gold_lang"} <= {leaf.mode for leaf in newest.values()}:
         found += lost_across({file.path: file for _, file in runs}.values())[:1]
     said = [*found[: MOST - 1], *_unsaid([*newest.values()], shown, whom)]
@@ -87,32 +87,6 @@ def findings_of(paths: Sequence[Path]) -> list[Finding]:
     return findings(runs, rows)
 
 
-def _lost(leaves: Sequence[Leaf]) -> list[Finding]:
-    """Return the stage at which most wrong answers are lost, of those that are known; it only describes."""
-    known = sentences()["stages"]
-    tables = [table for leaf in leaves if (table := leaf.result.scores.attribution) is not None]
-    counts = Counter({name: sum(table.overall.stages.get(name, 0) for table in tables) for name in known})
-    wrong = sum(counts.values())
-    if not wrong:
-        return []
-    (stage, n), *others = counts.most_common()
-    second = f"; {others[0][1]:,} {known[others[0][0]]}" if others and others[0][1] else ""
-    whose = " of all systems" if len({leaf.run for leaf in leaves}) > 1 else ""
-    words = {"wrong": number_of(wrong, "wrong answer"), "whose": whose, "n": f"{n:,}"}
-    words |= {"why": known[stage], "second": second}
-    searched = () if any(leaf.mode == "gold_lang" for leaf in leaves) or stage != "not retrieved" else leaves
-    by_task = [
-        (leaf.task, score.by) for leaf in searched if leaf.mode == "all" for score in leaf.result.metrics.values()
-    ]
-    # what lies in reach of a search in another language is known by the language oracle alone
-    crossing = (
-        task for task, by in by_task if any(not same_language(*pair.split("->")) for pair in by.get("pair", ()))
-    )
-    command = next((run_with(task, mode="gold_lang") for task in crossing), "")
-    rows = {"tasks": [leaf.label for leaf in leaves]}
-    return [Finding("lost", "lost", words, subjects=(stage,), rows=rows, next=command)]
-
-
 def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages) -> list[Finding]:
     """Return what the runs cannot say: what is unscored, cut, failed, few, marked, or too small to be seen."""
     parts = []
@@ -141,7 +115,7 @@ def _unsaid(leaves: Sequence[Leaf], shown: Sequence[Seen], languages: Languages)
         parts.append(f"the rows that were not run ({few(pieces)})")
     if bounds := [why for leaf in leaves if (why := leaf.result.config.upper_bound) is not None]:
         parts.append(few(bounds))
-    if marks := list(dict.fromkeys(named(code) for one in shown for code in marked(one))):
+    if marks := list(dict.fromkeys(named(code) for one in shown for code in marked(one.system, one.metric))):
         parts.append(f"{few(marks)} beside other languages, as the controls mark {'them' if marks[1:] else 'it'}")
     sizes = Counter(key[0] for one in ranked(shown) for key in one.rows)
     small = sorted(named(code) for code, n in sizes.items() if n < LEAST)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mrag_eval.core import is_language, language_name
 from mrag_eval.metrics import Estimate
+from mrag_eval.report.files._systems import System
 from mrag_eval.report.findings._record import Finding, Number
 from mrag_eval.report.findings._systems import Seen, few, ranked
 from mrag_eval.report.findings._tests import LEVEL, Peeled, Questions, confirmed, peel
@@ -64,7 +65,8 @@ class Languages:
     @staticmethod
     def _rows(one: Seen) -> Questions:
         return Questions.of(
-            ((key[0], row.group, one.sign * row.values[one.metric]) for key, row in one.rows.items()), marked(one)
+            ((key[0], row.group, one.sign * row.values[one.metric]) for key, row in one.rows.items()),
+            marked(one.system, one.metric),
         )
 
     def say(self, level: float) -> list[Finding]:
@@ -118,9 +120,9 @@ class Languages:
         return languages_score(one.system, one.metric, keys) if keys else Estimate(None)
 
 
-def marked(one: Seen) -> dict[str, str]:
-    """Return the languages in which the controls mark the metric, with what they say."""
-    tables = [marked_by_controls(leaf.result.scores.controls, one.metric) for leaf in one.system.leaves]
+def marked(system: System, metric: str) -> dict[str, str]:
+    """Return the languages in which the controls mark a metric, with what they say."""
+    tables = [marked_by_controls(leaf.result.scores.controls, metric) for leaf in system.leaves]
     return {code: why for found in tables for code, why in found.items()}
 
 

@@ -22,7 +22,7 @@ MOST = 5
 
 @cache
 def sentences() -> Mapping[str, Any]:
-    """Return ``questions`` (kind -> question, and where the page answers it) and ``sentences`` by their template."""
+    """Return ``questions`` (kind -> question, and ids on the page that answer it) and ``sentences`` by template."""
     found: Mapping[str, Any] = read_yaml(Path(__file__).with_name("sentences.yaml"))
     return found
 
@@ -82,7 +82,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, with its question and sentence."""
-        question, _ = sentences()["questions"][self.kind]
+        question, *_ = sentences()["questions"][self.kind]
         return {"question": question, "sentence": self.sentence, **to_json(self)}
 
 

@@ -218,6 +218,19 @@ def flip_p(differences: Array) -> list[float]:
     return out
 
 
+def association_p(strata: Sequence[Sequence[tuple[bool, bool]]]) -> float:
+    """Return the two-sided p of the pairs of marks of units that both hold, when one is drawn anew in each stratum."""
+    tables = [np.array(stratum, dtype=np.int64) for stratum in strata]
+    rng = seeded(*(table.astype(np.float64) for table in tables))
+    sums = np.zeros(_MOST)
+    observed = expected = 0.0
+    for table in tables:
+        n, (first, second) = len(table), table.sum(axis=0)
+        observed, expected = observed + float(table.prod(axis=1).sum()), expected + first * second / n
+        sums += rng.hypergeometric(first, n - first, second, size=_MOST)
+    return tail_p(abs(observed - expected), np.abs(sums - expected))
+
+
 def share_level(kinds: Mapping[Key, Callable[[float], bool]], level: float = LEVEL) -> dict[Key, float]:
     """Return the level of each kind of finding: an equal share of ``level``.
 

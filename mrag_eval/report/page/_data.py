@@ -13,7 +13,7 @@ from mrag_eval.report.files._scores import Score
 from mrag_eval.report.files._systems import System
 from mrag_eval.report.findings._record import Finding
 from mrag_eval.report.page._planner_counts import PlannerCounts
-from mrag_eval.report.page._points import Point, score_points
+from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._samples import Browser
 from mrag_eval.report.page._spec import SYSTEM_COLOURS
 from mrag_eval.report.tables._leaderboard import Board
@@ -58,5 +58,8 @@ class PageData:
 
     @cached_property
     def scores(self) -> list[Point]:
-        """Return every metric of every task that has a value, with the task's system."""
-        return [point | self.of_task[point["task"]] for point in score_points(self.figures)]
+        """Return every metric of every task that has a value, with the task's system, in the systems' order."""
+        whole = [one for one in self.figures if not one.dimension and one.value is not None]
+        points = [{"metric": r.metric, **percent(r, r.metric), "task": r.task} | self.of_task[r.task] for r in whole]
+        order = [*dict.fromkeys(one["system"] for one in self.of_task.values())]
+        return sorted(points, key=lambda point: order.index(point["system"]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mrag_eval.config import called_here
 from mrag_eval.platform import ConfigError, Places, did_you_mean, missing_extra, paths_of, replaced
 from mrag_eval.report.page._gather import page_data
 from mrag_eval.report.page._sections import CHARTS
@@ -94,7 +95,8 @@ def _set(param: Mapping[str, Any], chosen: Mapping[str, str], name: str) -> dict
         return kept
     options = param.get("bind", {}).get("options", [param["value"]])
     if value not in options:
-        raise ConfigError(f"chart '{name}', {param['name']}: no '{value}'{did_you_mean(value, options)}", "name one")
+        said = f"chart '{name}', {param['name']}: no '{value}'{did_you_mean(value, options)}"
+        raise ConfigError(said, called_here(value, "name one"))
     return kept | {"value": value}
 
 

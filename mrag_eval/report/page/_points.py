@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mrag_eval.core import rounded
@@ -19,15 +19,6 @@ def percent(score: Estimate | Score, metric: str = "") -> Point:
     factor = scale_of(metric).factor
     ends = {"value": score.value, "low": score.low, "high": score.high}
     return {key: rounded(end, scale=factor) for key, end in ends.items()} | {"n": score.n or None}
-
-
-def score_points(scores: Iterable[Score]) -> list[Point]:
-    """Return every metric of every task that has a value."""
-    return [
-        {"task": row.task, "metric": row.metric, **percent(row, row.metric)}
-        for row in scores
-        if not row.dimension and row.value is not None
-    ]
 
 
 def shares(found: Mapping[str, int], base: Point, first: str, second: str, count: str) -> list[Point]:

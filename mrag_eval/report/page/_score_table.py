@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,10 +12,10 @@ from pathlib import Path
 from mrag_eval.config import CONTEXT_PAIR, called_here, unlisted
 from mrag_eval.core import decimal, points
 from mrag_eval.models import UNKNOWN_MODEL, answered_by_others
-from mrag_eval.platform import ConfigError, did_you_mean
+from mrag_eval.platform import ConfigError, MragError, did_you_mean
 from mrag_eval.report._table import Cell, Row, Table, percent_cell, render, table_width
 from mrag_eval.report.files._leaves import Leaf, result_leaves
-from mrag_eval.report.files._results import ResultFile, metrics_in_order
+from mrag_eval.report.files._results import ResultFile, metrics_in_order, read_results
 from mrag_eval.report.files._scores import Score, leaf_scores
 from mrag_eval.report.findings._find import findings_of
 from mrag_eval.report.findings._record import finding_lines
@@ -83,10 +84,20 @@ def short_tables(results: Sequence[Path], metrics: Sequence[str] = (), width: in
 
 
 def opening(results: Sequence[Path], width: int, *, every: bool = False) -> str:
-    """Return what a terminal shows first: what was found, and the short tables, of few metrics or ``every`` one."""
+    """Return what a terminal shows first: what was found, and the short tables, of few metrics or ``every`` one.
+
+    What changed is told of one file's run since those in its folder that ran its tasks before.
+    """
     metrics = metrics_in_order(leaf.result for leaf, _ in result_leaves(results)) if every else ()
     tables = render(short_tables(results, metrics, width), width=width)
-    return "\n".join([*finding_lines(findings_of(results), width), "", tables])
+    found = findings_of(results)
+    with suppress(MragError, ValueError):  # whatever else is in the folder, or of several runs
+        (own,) = read_results(results)
+        beside = [
+            one for one in read_results([own.path.parent]) if {*one.leaves} & {*own.leaves} and one.date <= own.date
+        ]
+        found = findings_of([one.path for one in beside if one.model == own.model])
+    return "\n".join([*finding_lines(found, width), "", tables])
 
 
 def _short(
@@ -138,30 +149,17 @@ def pair_tables(leaves: Leaves, metrics: Sequence[str]) -> Iterator[Table]:
         kind = next((kind for kind, cells in valued.items() if len(cells) > 1), None)
         if kind is None:
             continue
-        cells = valued[kind]
-        across = "the contexts" if kind == CONTEXT_PAIR else "the relevant document"
         label = f" · {leaf.label}" if len(leaves) > 1 else ""
         judges = ", ".join(leaf.result.scores.judges(metric))
         notes = (f"{metric}: decided by {judges}",) if judges else ()
-        asked, others = ([*dict.fromkeys(pair.split("->")[i] for pair in cells)] for i in (0, 1))
-        if 2 * len(cells) < len(asked) * len(others):
-            # most languages meet few others
-            rows = [
-                replace(_counted("", [percent_cell(one, leaf.task, metric)]), labels=tuple(pair.split("->")))
-                for pair, one in cells.items()
-            ]
-            title = f"{metric} by pair of languages{label}"
-            heads = ("n", f"{metric}{scale_of(metric).note}")
-            stub = ("question", across.removeprefix("the "))
-            yield Table("pairs", title, stub, heads, tuple(rows), 1, notes, intervals=True)
-            continue
-        rows = []
-        for code in asked:
-            own = (cells.get(f"{code}->{other}") for other in others)
-            shown = (Cell(None, "") if one is None else percent_cell(one, leaf.task, metric) for one in own)
-            rows.append(Row((code,), "", tuple(shown)))
-        title = f"{metric}{scale_of(metric).note} by language of the question (down) and of {across} (across){label}"
-        yield Table("pairs", title, ("question",), tuple(others), tuple(rows), 1, notes, intervals=True)
+        rows = [
+            replace(_counted("", [percent_cell(one, leaf.task, metric)]), labels=tuple(pair.split("->")))
+            for pair, one in valued[kind].items()
+        ]
+        stub = ("question", "contexts" if kind == CONTEXT_PAIR else "relevant document")
+        heads = ("n", f"{metric}{scale_of(metric).note}")
+        title = f"{metric} by pair of languages{label}"
+        yield Table("pairs", title, stub, heads, tuple(rows), 1, notes, intervals=True)
 
 
 def score_tables(results: Sequence[Path]) -> list[Table]:

@@ -10,6 +10,7 @@ _ORDER = (
     "leaderboard",
     "overview",
     "losses",
+    "leaderboard:CHANGED",
     "replies",
     "citations",
     "agents",
@@ -21,8 +22,9 @@ _ORDER = (
     "cost",
     "runs",
 )
-# Each is the ``SECTION`` of its module in the folder ``sections``.
+# Each is the ``SECTION`` of its module in the folder ``sections``, or what stands after the colon.
 SECTIONS: tuple[Section, ...] = tuple(
-    import_module(f"mrag_eval.report.page.sections._{name}").SECTION for name in _ORDER
+    getattr(import_module(f"mrag_eval.report.page.sections._{name}"), attribute or "SECTION")
+    for name, _, attribute in (one.partition(":") for one in _ORDER)
 )
 CHARTS: tuple[Chart, ...] = tuple(chart for section in SECTIONS for chart in section.charts)

@@ -22,7 +22,10 @@ _PALETTE = (
     *("#44AA99", "#117733", "#999933", "#DDCC77", "#CC6677", "#882255", "#AA4499", "#661100", "#6699CC", "#BBBBBB"),
 )
 # For systems: distinct without colours of a traffic light, and dark enough on white.
-SYSTEM_COLOURS = ("#0072B2", "#C65200", "#008A64", "#B2568A", "#8A6D00", "#6F55A8", "#2E8FC4", "#707070", "#882255")
+SYSTEM_COLOURS = (
+    *("#0072B2", "#C65200", "#008A64", "#B2568A", "#8A6D00", "#6F55A8", "#2E8FC4", "#707070", "#A8385D", "#5E8C00"),
+    *("#7C7CF0", "#A0644B"),
+)
 HEADS = {"value": "score (%)", "low": "95% from", "high": "95% to", "n": "n", "share": "%", "run": "model"}
 _NUMBERS = frozenset({"value", "low", "high", "n", "rows", "passages", "replies", "share", "times", "kappa"})
 _PERCENT = {"scale": {"domain": [0, 100]}}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from mrag_eval.core import decimal, is_language, language_name
 from mrag_eval.platform import Wait, finite, missing_extra, replaced
@@ -101,7 +100,8 @@ def _page(data: PageData, title: str, vega: str) -> str:
         "opens": {chart.id: chart.opens for chart in CHARTS if chart.opens},
         "samples": data.samples,
         "passages": data.passages,
-        "tasks": _tasks(data),
+        # the fields by which samples are chosen
+        "tasks": {label: {"model": one["run"], **one} for label, one in data.of_task.items()},
         "names": {code: language_name(code) for code in codes if is_language(code)},
         "directions": directions(codes),
         "drawn": data.browser.available,
@@ -118,26 +118,25 @@ def _page(data: PageData, title: str, vega: str) -> str:
     }
     hashes = (b64encode(sha256(_encoded(text)).digest()).decode() for text in scripts.values())
     ids = {section.id for section, _ in sections} | {f"chart-{id}" for id in specs} | {"changed"}
-    opening = [(*sentences()["questions"][one.kind], one.sentence) for one in data.findings]
+    opening = [(one.sentence, *sentences()["questions"][one.kind]) for one in data.findings]
     return environment.get_template("page.html.jinja").render(
         title=title,
         version=version("mrag-eval"),
         n_tasks=len(data.leaves),
         sections=[one for one in sections if not one[0].folded],
         folded=[one for one in sections if one[0].folded],
-        findings=[(asks, anchor if anchor in ids else "", says) for asks, anchor, says in opening],
+        findings=[(asks, next((a for a in anchors if a in ids), ""), says) for says, asks, *anchors in opening],
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
-        # no text in it can end the script element
-        payload=Markup(_json(payload).replace("<", "\\u003c")),
+        # no text in it can end the script element, and a browser reads no NaN
+        payload=Markup(
+            json.dumps(finite(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace(
+                "<", "\\u003c"
+            )
+        ),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         **{name: Markup(text) for name, text in scripts.items()},
         allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes)),
     )
-
-
-def _json(payload: Any) -> str:
-    # a browser reads no NaN, and would show none of the page
-    return json.dumps(finite(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def charts(data: PageData) -> dict[str, Spec]:
@@ -166,12 +165,6 @@ def _codes(data: PageData) -> set[str]:
 
 
 _LANGUAGES = ("language", "question", "document", "answer")
-
-
-def _tasks(data: PageData) -> dict[str, dict[str, str]]:
-    """Return task label -> the fields by which samples are chosen."""
-    keys = {"model": "run", "benchmark": "benchmark", "mode": "mode", "system": "system", "colour": "colour"}
-    return {label: {key: one[name] for key, name in keys.items()} for label, one in data.of_task.items()}
 
 
 def _vega() -> str:

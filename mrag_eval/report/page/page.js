@@ -107,12 +107,21 @@ function configOf(name, spec) {
   const field = [spec, ...(spec.layer ?? [])].map((each) => each.encoding?.color?.field).find(Boolean);
   const longest = Math.max(6, ...spec.data.values.map((point) => (field ? shown(field, point[field]).length : 0)));
   const legend = { ...INK, symbolOpacity: 1, orient: "bottom", columns: Math.max(1, Math.min(6, Math.floor(room / (40 + 7 * longest)))), labelLimit: Math.max(80, room - 60) };
-  return { background: "transparent", axis: { ...INK, labelLimit: Math.round(room * (room < 600 ? 0.3 : 0.35)) }, legend, rule: { color: "#7b8794" }, view: { stroke: null } };
+  const limit = Math.round(room * (room < 600 ? 0.3 : 0.35)), letters = Math.floor(limit / 6.8);
+  // names often differ at their end alone
+  const labelExpr = `length(datum.label) > ${letters} ? '…' + slice(datum.label, ${1 - letters}) : datum.label`;
+  return { background: "transparent", axis: { ...INK, labelLimit: limit, labelExpr }, legend, rule: { color: "#7b8794" }, view: { stroke: null } };
 }
 
 async function drawCharts() {
   for (const [name, spec] of Object.entries(page.charts)) {
-    const { view } = await vegaEmbed(`#plot-${name}`, spec, { config: configOf(name, spec), actions: false, renderer: "svg" });
+    const plot = document.getElementById(`plot-${name}`), across = spec.usermeta.pivot?.[1];
+    const least = across ? 34 * new Set(spec.data.values.map((point) => point[across])).size : 0;
+    // the figures of a narrow heat map stand apart, and it is moved sideways
+    const wide = least > 0.6 * plot.clientWidth;
+    if (wide) plot.tabIndex = 0;
+    const drawn = wide ? { ...spec, width: least, autosize: { type: "pad" } } : spec;
+    const { view } = await vegaEmbed(plot, drawn, { config: configOf(name, spec), actions: false, renderer: "svg" });
     views[name] = view;
     view.addEventListener("click", (event, item) => {
       const filters = item && item.datum ? filtersOf(name, item.datum) : null;
@@ -177,6 +186,7 @@ function leaderboard() {
   const fill = () => {
     const names = boards.filter((board) => board.dataset.benchmark === benchmark.value).map((board) => board.dataset.metric);
     metric.replaceChildren(...names.map((name) => make("option", {}, name)));
+    metric.closest("label").hidden = names.length < 2;
     show();
   };
   benchmark.addEventListener("input", fill);
@@ -344,6 +354,7 @@ function browser() {
 }
 
 document.querySelectorAll("table.sortable").forEach(sortable);
+addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("#measured")) node.open = true; });
 const chooseBoard = leaderboard();
 browser();
 links();

@@ -1,4 +1,4 @@
-"""The section on how good the systems are: ranked by a metric, every task's score, and what changed since a run."""
+"""The sections on how good the systems are, ranked by a metric, and on what changed since the run before."""
 
 from __future__ import annotations
 
@@ -78,6 +78,7 @@ def _changed(data: PageData) -> list[Point]:
     """Return what changed since the last run of a system, as the findings say it."""
     return [
         {**one.words, "now": f"{found['score']}", "was": f"{found['rival']}"}
+        | {"differ": one.words["differ"].removeprefix("what differs: ")}
         | {
             "gap": f"{found['gap']:signed}" if "gap" in found else "0",
             "p": f"{found['gap']:p}" if "gap" in found else "",
@@ -88,20 +89,18 @@ def _changed(data: PageData) -> list[Point]:
     ]
 
 
-SECTION = Section(
-    "leaderboard",
-    "How good?",
-    "Systems",
+SECTION = Section("leaderboard", "How good?", "Systems", (Markup("leaderboard.html.jinja", _boards), SCORES))
+CHANGED = Section(
+    "changed",
+    "What changed?",
+    "Changes",
     (
-        Markup("leaderboard.html.jinja", _boards),
-        SCORES,
         Listing(
-            "What changed since the run before of the same system",
+            "Systems that were run before, over the questions of both runs",
             {"system": "system", "metric": "metric", "was": "was", "now": "now", "gap": "change", "p": "p"}
-            | {"differ": "cause"},
+            | {"differ": "what differs"},
             _changed,
             numbers=range(2, 6),
-            id="changed",
         ),
     ),
 )

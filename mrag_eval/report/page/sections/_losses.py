@@ -1,14 +1,13 @@
-"""The section on losses: where answers are lost by language, and the links from retrieval to the answer."""
+"""The section on losses: where answers are lost, by language."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from mrag_eval.report.files._leaves import Leaf
 from mrag_eval.report.page._data import PageData
-from mrag_eval.report.page._points import Point, percent
-from mrag_eval.report.page._section import Chart, Section, each_task
-from mrag_eval.report.page._spec import Points, Spec, choices, field, height, intervals, language, spec, tooltip
+from mrag_eval.report.page._points import Point
+from mrag_eval.report.page._section import Chart, Section
+from mrag_eval.report.page._spec import Points, Spec, choices, field, height, language, spec, tooltip
 from mrag_eval.report.tables._losses import STAGES, losses
 
 # Colours of the stages that colour-blind readers can distinguish (Okabe and Ito).
@@ -71,51 +70,6 @@ def _stages(points: Points) -> Spec:
     )
 
 
-# Links from retrieval to the answer, and their names on the page.
-_LINKS = {
-    "retrieved": "retrieved",
-    "in_prompt": "in the prompt",
-    "kept_if_retrieved": "in the prompt, if retrieved",
-    "correct_if_kept": "answered right, if in the prompt",
-    "end_to_end": "answered right, of all",
-    "correct_if_not_retrieved": "answered right, if not retrieved",
-}
-
-# Links that only one table has.
-_CHAINS = {"in_prompt": "selection"}
-
-
-def _link_points(leaf: Leaf) -> list[Point]:
-    """Return the chain from retrieval to the answer, each link given the one before.
-
-    Source: Cross-Lingual Cost, Tables 1 and 3.
-    """
-    chain = "selection" if leaf.result.scores.attribution is None else "attribution"
-    found = {said: leaf.result.score(f"{_CHAINS.get(name, chain)}.{name}") for name, said in _LINKS.items()}
-    return [
-        {"task": leaf.label, "link": said, **percent(score)}
-        for said, score in found.items()
-        if score is not None and score.value is not None
-    ]
-
-
-def _links(points: Points) -> Spec:
-    names = list(dict.fromkeys(point["link"] for point in points))
-    return spec(
-        points,
-        "How far questions get: retrieved, kept for the prompt, answered, each given the one before",
-        ("task", "link", "value", "low", "high", "n"),
-        height=height(points, "link", chosen=("task",)),
-        **choices(points, {"task": "task"}),
-        **intervals(
-            points,
-            {"y": field("link", "nominal", "", sort=names)},
-            ("task", "link", "value", "low", "high", "n"),
-            "share (%)",
-        ),
-    )
-
-
 SECTION = Section(
     "losses",
     "Where is it lost?",
@@ -129,13 +83,6 @@ SECTION = Section(
             _stages,
             _stage_points,
             opens={"model": "run", "benchmark": "benchmark", "mode": "mode", "language": "language"},
-        ),
-        Chart(
-            "links",
-            "From retrieval to the answer",
-            "Each link given the one before, with 95% intervals.",
-            _links,
-            each_task(_link_points),
         ),
     ),
 )

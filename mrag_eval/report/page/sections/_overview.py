@@ -6,17 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mrag_eval.config import CONTEXT_PAIR
 from mrag_eval.metrics import Estimate
 from mrag_eval.report.files._results import metrics_in_order
 from mrag_eval.report.files._systems import System
-from mrag_eval.report.findings._languages import named
+from mrag_eval.report.findings._languages import marked, named
 from mrag_eval.report.page._data import PageData
 from mrag_eval.report.page._points import Point, percent
 from mrag_eval.report.page._section import Chart, Markup, Section
 from mrag_eval.report.page._shapes import heat_map
 from mrag_eval.report.page._spec import Points, Spec, field, language
 from mrag_eval.report.tables._leaderboard import languages_score
-from mrag_eval.scoring import marked_by_controls, scale_of
+from mrag_eval.scoring import scale_of
 
 _CHOSEN = {"benchmark": "benchmark", "metric": "metric"}
 
@@ -26,18 +27,12 @@ def _language_points(data: PageData) -> list[Point]:
     out = []
     for system in data.systems:
         for metric in (name for name in _metrics(system) if scale_of(name).percent):
-            marks = _marks(system, metric)
+            marks = marked(system, metric)
             for code, score in _by_language(system, metric).items():
                 if score.value is not None:
                     point = data.of_task[system.leaves[0].label] | {"metric": metric, "language": code}
                     out.append(point | percent(score, metric) | {"mark": marks.get(code, "")})
     return out
-
-
-def _marks(system: System, metric: str) -> dict[str, str]:
-    """Return the languages in which the controls mark a metric, with what they say."""
-    tables = (marked_by_controls(leaf.result.scores.controls, metric) for leaf in system.leaves)
-    return {code: why for found in tables for code, why in found.items()}
 
 
 def _marked(data: PageData) -> dict[str, Any] | None:
@@ -147,9 +142,12 @@ def _by_language(system: System, metric: str) -> dict[str, Estimate]:
 
 
 def _pair_points(data: PageData) -> list[Point]:
-    """Return scores by language of the question and of the relevant document."""
+    """Return scores by language of the question and of the relevant document, or of the contexts of a log."""
     out = []
-    for row in (score for score in data.figures if score.dimension == "pair" and score.value is not None):
+    relevant = {(row.task, row.metric) for row in data.figures if row.dimension == "pair"}
+    for row in (score for score in data.figures if score.value is not None):
+        if row.dimension != ("pair" if (row.task, row.metric) in relevant else CONTEXT_PAIR):
+            continue
         question, _, document = row.cell.partition("->")
         out.append(
             {"task": row.task, "metric": row.metric, "question": question, "document": document}
@@ -161,8 +159,8 @@ def _pair_points(data: PageData) -> list[Point]:
 def _pairs(points: Points) -> Spec:
     return heat_map(
         points,
-        "Mean score by language of the question and of the relevant document",
-        language(points, "document", "relevant document in", axis={"labelAngle": -20}),
+        "Mean score by language of the question and of the relevant document or contexts",
+        language(points, "document", "relevant document, or contexts, in", axis={"labelAngle": -20}),
         language(points, "question", "question in"),
         ("question", "document", "value", "low", "high", "n"),
         {"task": "task", "metric": "metric"},

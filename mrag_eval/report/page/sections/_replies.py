@@ -40,6 +40,8 @@ def _answer_languages(leaf: Leaf, rows: Samples) -> list[Point]:
         )
         for question, label, reason in zip(asked, found.detected, found.reasons, strict=True):
             counts[f"{question}->{_name(label, reason or '')}"] += 1
+    if all(pair.endswith(f"->{_TOO_SHORT}") for pair in counts):
+        return []
     return shares(counts, {"task": leaf.label}, "question", "answer", "replies")
 
 

@@ -26,10 +26,13 @@ def _table(data: PageData) -> dict[str, Any]:
 
 
 def _score_points(data: PageData) -> list[Point]:
-    """Return the scores in percent: the axis has no other unit."""
+    """Return the scores in percent, as the axis has no other unit; a board shows those of a benchmark of one task."""
+    boards = {board.benchmark for board in data.boards}
+    several = {name for name in boards if len({one.task for one in data.leaves if one.benchmark == name}) > 1}
     tasks = {leaf.label: {"label": leaf.label, "task": leaf.task} for leaf in data.leaves}
     known = (point for point in data.scores if point["low"] is not None or point["n"])
-    return [point | tasks[point["task"]] for point in known if scale_of(point["metric"]).percent]
+    told = (point for point in known if point["benchmark"] not in boards - several)
+    return [point | tasks[point["task"]] for point in told if scale_of(point["metric"]).percent]
 
 
 def _scores(points: Points) -> Spec:
@@ -43,7 +46,7 @@ def _scores(points: Points) -> Spec:
             points,
             {
                 "y": field("task", "nominal", "", sort=None),
-                "yOffset": field("system"),
+                "yOffset": field("system", sort=[*dict.fromkeys(point["system"] for point in points)]),
                 "color": by_system(points),
             },
             ("task", "system", "value", "low", "high", "n"),
