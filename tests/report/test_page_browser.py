@@ -318,11 +318,11 @@ def test_a_narrow_heat_map_keeps_its_figures_apart_and_names_keep_their_ends(con
     page.set_viewport_size({"width": 390, "height": 800})
     page.reload()
     page.wait_for_selector("html[data-drawn]")
-    boxes = [one.bounding_box() for one in page.locator("#plot-languages .mark-text text").all()]
+    boxes = [one.bounding_box() for one in page.locator("#plot-languages .mark-text.role-mark text").all()]
     for a, b in itertools.combinations(boxes, 2):
         aside = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
         assert aside or a["y"] + a["height"] <= b["y"] + 2 or b["y"] + b["height"] <= a["y"] + 2
-    named = page.locator("#plot-languages .role-axis-label text").all_inner_texts()
+    named = page.locator("#plot-languages .role-axis-label text").all_text_contents()
     assert {one[-11:] for one in named if "instruct" in one} == {"1b-instruct", "3b-instruct"}
     page.set_viewport_size({"width": 1100, "height": 900})
     page.close()

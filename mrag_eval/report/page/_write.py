@@ -127,16 +127,17 @@ def _page(data: PageData, title: str, vega: str) -> str:
         folded=[one for one in sections if one[0].folded],
         findings=[(asks, next((a for a in anchors if a in ids), ""), says) for says, asks, *anchors in opening],
         parts=Counter(leaf.part for leaf in data.leaves if leaf.part).most_common(),
-        # no text in it can end the script element, and a browser reads no NaN
-        payload=Markup(
-            json.dumps(finite(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace(
-                "<", "\\u003c"
-            )
-        ),
+        # no text in it can end the script element
+        payload=Markup(_json(payload).replace("<", "\\u003c")),
         css=Markup((_FOLDER / "page.css").read_text(encoding="utf-8")),
         **{name: Markup(text) for name, text in scripts.items()},
         allowed=Markup(" ".join(f"'sha256-{one}'" for one in hashes)),
     )
+
+
+def _json(payload: object) -> str:
+    # a browser reads no NaN, and would show none of the page
+    return json.dumps(finite(payload), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def charts(data: PageData) -> dict[str, Spec]:

@@ -123,6 +123,8 @@ async function drawCharts() {
     const drawn = wide ? { ...spec, width: least, autosize: { type: "pad" } } : spec;
     const { view } = await vegaEmbed(plot, drawn, { config: configOf(name, spec), actions: false, renderer: "svg" });
     views[name] = view;
+    // a layer without marks has nothing to name
+    for (const node of plot.querySelectorAll('[role="graphics-symbol"]:empty')) node.setAttribute("aria-hidden", "true");
     view.addEventListener("click", (event, item) => {
       const filters = item && item.datum ? filtersOf(name, item.datum) : null;
       if (filters) openSamples(filters);
@@ -236,7 +238,7 @@ function roundOf(each, number) {
 
 function details(sample) {
   const body = make("div", { className: "body" });
-  const part = (title, ...nodes) => body.append(make("h3", {}, title), ...nodes);
+  const part = (title, ...nodes) => body.append(make("h3", {}, title), ...nodes.filter(Boolean));
   part(sample.source && sample.source !== sample.lang ? `Question, about a culture whose language is ${named(sample.source)}` : "Question", text(sample.question, sample.lang));
   if (sample.choices) part("Options", ...sample.choices.map((choice, i) => text(`${String.fromCharCode(65 + i)}. ${choice}`, sample.lang)));
   const read = sample.answer && sample.answer !== sample.reply;
