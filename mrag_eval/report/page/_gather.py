@@ -48,8 +48,12 @@ def page_data(paths: Sequence[Path], *, samples: int = 200, text: bool = True, s
     data.systems = systems(data.leaves, rows)
     with Wait("comparing systems"):
         data.boards = boards(data.systems)
-        # the first board of a benchmark orders its systems on all the page
-        places = {(b.benchmark, e.run, e.mode): i for b in reversed(data.boards) for i, e in enumerate(b.entries)}
+        # the first board of a benchmark orders its systems on all the page; those that score alike stay as they are
+        places = {
+            (board.benchmark, one.run, one.mode): [other.score.value for other in board.entries].index(one.score.value)
+            for board in reversed(data.boards)
+            for one in board.entries
+        }
         known = [*dict.fromkeys(one.benchmark for one in data.systems)]
         data.systems.sort(
             key=lambda one: (known.index(one.benchmark), places.get((one.benchmark, one.run, one.mode), 0))
