@@ -162,7 +162,11 @@ def test_results_show_themselves_in_a_notebook_and_a_terminal(small: Path) -> No
     assert set(samples.loc["small"].char3gram_recall) == {1.0}
 
 
-def test_runs_are_compared_as_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_compared_as_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a notebook has no columns that a table would be cut for
+    monkeypatch.setenv("COLUMNS", "1000")
     a, b = runs_of(tmp_path)
     with pytest.raises(SystemExit):
         main(["compare", str(a), str(b)])

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from mrag_eval.config import EVERYTHING, RIGHT_LANGUAGE, SHOWN, called_here
@@ -107,10 +106,10 @@ class Comparison(Displayed):
 
     @property
     def text(self) -> str:
-        """Return what the command prints, within the terminal or 100 columns: tables, then the finding in words."""
+        """Return what the command prints where there is room: the tables, and in the end the finding in words."""
         from mrag_eval.report.comparison._compare_text import comparison_text
 
-        return comparison_text(self, width=get_terminal_size((100, 24)).columns)
+        return comparison_text(self)
 
     @property
     def frame(self) -> DataFrame:
