@@ -387,7 +387,7 @@ OTHERS = {
     "Labels",
     "LabelRecord",
     "VotedAnswer",
-    "CheckedTask",
+    "MadeAgain",
     "Check",
     "RowTexts",
 }
