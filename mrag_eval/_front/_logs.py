@@ -77,7 +77,8 @@ class Log:
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not (path.is_file() or path.is_dir()) or not part_files(path, "queries"):
-                what = "a folder, not a file" if path.is_dir() else f"no such file{beside(path)}"
+                kind = "a folder" if path.is_dir() else "a pipe or a device"
+                what = f"{kind}, not a file" if path.exists() else f"no such file{beside(path)}"
                 raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file")
             return cls(str(rows), path, *how)
         if hasattr(rows, "convert_dtypes"):

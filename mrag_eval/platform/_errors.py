@@ -100,8 +100,6 @@ def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
 def beside(path: Path) -> str:
     """Return ``"; did you mean 'x'?"`` for the file of a folder whose name is closest to that of a missing one."""
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
-            return ", but a pipe or a device"
         names = [name.name for name in path.parent.iterdir()] if not path.exists() else []
     except OSError:
         return ""
