@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -42,8 +43,9 @@ from tests.worlds.model_server import Answer, ModelServer, asked, said
 from tests.worlds.small import BASE, TOPICS, ScriptedLM, write_task
 
 RANKING = ("hit@2", "mrr@2", "rerank_hit@2")
-# metrics of verdicts on another scale than yes and no need a judge of their own
-NAMES = [*(name for name in METRICS if name in YES_NO.metrics or not verdict_metrics([name])), *RANKING]
+# metrics of verdicts on another scale than yes and no need a judge of their own, lemmas a table that may be missing
+OWN = {*verdict_metrics(METRICS)} - {*YES_NO.metrics} | ({"match_lemmas"} if find_spec("simplemma") is None else set())
+NAMES = [*(name for name in METRICS if name not in OWN), *RANKING]
 ROWS: list[dict[str, Any]] = [
     {
         "id": "a",
