@@ -48,6 +48,7 @@ class Mention:
         label: by its label, not by its text alone.
         joined: to the mention before it, by a word such as "and" or a comma.
         out: ruled out, or only tried.
+        doubted: only by a word such as "perhaps".
     """
 
     index: int
@@ -56,6 +57,7 @@ class Mention:
     label: bool
     joined: bool = False
     out: bool = False
+    doubted: bool = False
 
 
 @lru_cache(maxsize=64)
@@ -230,8 +232,8 @@ def _end(folded: str, at: int, words: Sequence[str], longest: int) -> int | None
 Span = tuple[int, int]
 # Fields whose words are sought all over a reply.
 _SOUGHT: Final = (
-    "answer", "concludes", "tentative", "option", "option_after", "wrong", "rejects", "joins", "turns", "refuses",
-    "refuses_if_own", "refuses_if_alone", "own", "although", "passage", "corrects",
+    "answer", "concludes", "tentative", "hedges", "option", "option_after", "wrong", "rejects", "joins", "turns",
+    "refuses", "refuses_if_own", "refuses_if_alone", "own", "although", "passage", "corrects",
 )  # fmt: skip
 # Fields whose words say nothing else, whatever they are made of: "no obstante", "or maybe".
 _HIDING: Final = ("turns", "joins")

@@ -210,8 +210,10 @@ class PreparedReply:
         ends = [*map(re.Match.end, CLAUSE_END.finditer(text, start, end)), *(at for at, _ in spans["turns"])]
         clauses = tuple(sorted(ends)) if spans["turns"] else tuple(ends)
         mentions = _connected(text, found, spans["joins"])
-        sentence = Sentence(text, end, mentions, answers, bool(spans["concludes"]), clauses)
-        _rule_out(sentence, spans["wrong"], spans["rejects"], spans["tentative"])
+        # Indonesian "jadi" (so) stands in "bisa jadi" (perhaps)
+        concludes = any(not inside(spans["hedges"], at) for at, _ in spans["concludes"])
+        sentence = Sentence(text, end, mentions, answers, concludes, clauses)
+        _rule_out(sentence, spans)
         starts = [mention.start for mention in mentions]
         for _, last in spans["corrects"]:
             at = bisect_left(starts, last)
@@ -249,24 +251,31 @@ def _connected(text: str, found: Sequence[Mention], joins: Sequence[Span]) -> li
     return out
 
 
-def _rule_out(sentence: Sentence, wrong: Sequence[Span], rejects: Sequence[Span], tentative: Sequence[Span]) -> None:
-    """Mark the mentions that the words around them rule out, those joined to them, and those only tried."""
-    if not (wrong or rejects or tentative):
+def _rule_out(sentence: Sentence, spans: Spans) -> None:
+    """Mark the mentions that the words around them rule out, those joined to them, and those only tried or doubted."""
+    wrong, rejects, tentative, hedges = (spans[name] for name in ("wrong", "rejects", "tentative", "hedges"))
+    if not (wrong or rejects or tentative or hedges):
         return
     mentions, clause = sentence.mentions, sentence.clause
-    tried = set() if sentence.concludes else {clause(start) for start, _ in tentative}
+    # もし stands in かもしれ
+    tentative = [span for span in tentative if not inside(hedges, span[0])]
+    tried, doubted = ({clause(start) for start, _ in of if not sentence.concludes} for of in (tentative, hedges))
+    doubted -= tried
+    weighed = tried | doubted
     starts = [mention.start for mention in mentions]
-    behind, used = [clause(mention.start) in tried for mention in mentions], set()
+    behind, used = [clause(mention.start) in weighed for mention in mentions], set()
+    for mention in mentions:
+        mention.doubted = clause(mention.start) in doubted
     for start, end in rejects:
         at = bisect_left(starts, end)
         if at < len(starts) and starts[at] - end <= _BEFORE and clause(start) == clause(starts[at]):
-            mentions[at].out = True
+            mentions[at].out, mentions[at].doubted = True, False
             used.add(start)
     for start, _ in wrong:
         at = bisect_left(starts, start) - 1
         gap = start - mentions[at].end if at >= 0 else -1
         if 0 <= gap <= _BEHIND and clause(start) == clause(starts[at]):
-            behind[at] = True
+            behind[at], mentions[at].doubted = True, False
             used.add(start)
     for at in range(1, len(mentions)):
         mentions[at].out |= mentions[at].joined and mentions[at - 1].out

@@ -167,7 +167,10 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
     strong = spans["refuses"] + [span for span in spans["refuses_if_own"] if whose(*span)]
     said = [at for at, end in strong if counts(at) and not (inside(mild, at) and inside(mild, end - 1))]
     found = sorted([*said, *(at for at, _ in mild)])
-    if not found or len({mention.index for mention in mentions if mention.start < found[0]}) > 1:
+    before = [mention for mention in mentions if found and mention.start < found[0]]
+    if not found or len({mention.index for mention in before}) > 1:
+        return False
+    if not said and before and all(mention.doubted for mention in mentions):
         return False
     named_behind = {m.index for m in mentions if m.start > found[-1]}
     if not reply.texts:
@@ -175,7 +178,8 @@ def _refuses(reply: PreparedReply, mentions: Sequence[Mention]) -> bool:
         asserts = not said and _asserts(text, clauses, commas, spans, mild)
         return not (asserts or _answers(reply, spans, sentences, found))
     turned = found[0] if not said else next((end for start, end in reversed(spans["turns"]) if start > found[-1]), None)
-    return turned is None or len(named_behind) != 1 or not any(m.start >= turned and not m.out for m in mentions)
+    chosen = any(m.start >= turned and (m.doubted or not m.out) for m in mentions) if turned is not None else False
+    return len(named_behind) != 1 or not chosen
 
 
 def _between(places: Sequence[int], first: int, last: int) -> bool:
@@ -271,7 +275,7 @@ def _readings(text: str, n: int, texts: Sequence[str], words: Lexicon, cut_off: 
         return
     yield _eliminated(sentences, mentions, n)
     if not _refuses(reply, mentions):
-        yield _by_place(sentences, mentions, n)
+        yield _by_place(sentences, mentions, n, [at for at, _ in reply.words.spans(reply.folded)["refuses_if_alone"]])
 
 
 def _only(indices: Sequence[int]) -> int:
@@ -394,11 +398,17 @@ def _eliminated(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: i
     return None if concluded else SEVERAL
 
 
-def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int) -> int | None:
+def _by_place(sentences: Sequence[Sentence], mentions: Sequence[Mention], n: int, doubts: Sequence[int]) -> int | None:
     """Return the option that the end of a reply names alone, else its beginning."""
     claims = [(sentence, mention) for sentence in sentences if (mention := sentence.claim()) is not None]
     if not claims:
-        return None
+        # "Perhaps B." proposes the only option that it names; "Perhaps B, but the text ..." does not
+        if not all(mention.doubted and mention.index == mentions[0].index for mention in mentions):
+            return None
+        closing, behind = sentences[-1], mentions[-1].end
+        parts = pairwise([*(end for end in closing.clauses if end >= behind), closing.end])
+        goes_on = "".join(closing.text[start:end] for start, end in parts if not _between(doubts, start, end))
+        return None if any(map(str.isalpha, goes_on)) else mentions[0].index
     (first_at, first), (last_at, last) = claims[0], claims[-1]
     at_start, closes = first_at is sentences[0], last_at.closed_by(last)
     named = {m.index for m in mentions if m.label}

@@ -17,7 +17,7 @@ ANSWER: Final = "{answer}"
 # What a file says of itself: no number depends on it.
 _OF_THE_FILE: Final = ("code", "written_by", "checked_by")
 # Raised with a change of words or rules after which a reply is read as another option, refusal, yes or no.
-READING_VERSION: Final = 11
+READING_VERSION: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Words:
     answer: tuple[str, ...] = ()
     concludes: tuple[str, ...] = ()
     tentative: tuple[str, ...] = ()
+    hedges: tuple[str, ...] = ()
     option: tuple[str, ...] = ()
     option_after: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()

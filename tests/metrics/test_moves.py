@@ -40,6 +40,13 @@ def moves(known: Language) -> Iterator[Move]:
             yield "corrects itself", f"A, {word}, D.", D, False
     yield "thinks", f"[THINK]{says('A')}[/THINK]{says('D')}", D, False
     yield "thinks", f"{says('A')}</think>{says('D')}", D, False
+    for word in words.hedges:
+        if not word.endswith("~"):
+            yield "doubts", f"{word} D.", D, False
+            yield "doubts", f"D {word}", D, False
+            yield "names two", f"{word} A. {word} D.", None, False
+        for doubt in words.refuses_if_alone:
+            yield "doubts", f"{doubt}. {word} D.", D, False
     for word in words.wrong:
         if not word.endswith("~"):
             yield "rules out", f"B {word}.", None, False
@@ -84,6 +91,29 @@ def test_a_move_is_read_alike_in_every_language(code: str) -> None:
         if extract_choice(reply, 4, OPTIONS, code) != option or not told:
             differ.append((move, reply))
     assert differ == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reply", "option"),
+    [
+        ("en", "Not sure. Could be D.", D),
+        ("ja", "よくわかりませんが、Dかもしれません。", D),
+        ("en", "It could be D, but I'm not sure.", D),
+        ("tr", "Belki D, ama emin değilim.", D),
+        ("en", "It could be D, but that would be too easy.", None),
+        ("en", "At first it might seem to be D.", None),
+        ("en", "Many people would say it could be D.", None),
+        ("en", "If it could be D.", None),
+        ("de", "Es könnte D sein, aber das stimmt nicht.", None),
+        ("de", "Man könnte an D denken.", None),
+        ("es", "A primera vista parece D.", None),
+        ("en", "I don't know whether it could be D.", None),
+    ],
+)
+def test_a_doubted_option_is_chosen_where_it_is_the_replys_own_and_nothing_follows(
+    code: str, reply: str, option: int | None
+) -> None:
+    assert extract_choice(reply, 4, OPTIONS, code) == option
 
 
 @pytest.mark.parametrize(
