@@ -327,7 +327,8 @@ def _kind(value: Any) -> str | None:
 
 
 def _are_ids(value: Any) -> bool:
-    return all(isinstance(one, str) and _ID.fullmatch(one) for one in flat(value))
+    listed = flat(value)
+    return bool(listed) and all(isinstance(one, str) and _ID.fullmatch(one) for one in listed)
 
 
 def _overlap(one: str, other: str) -> bool:
