@@ -308,7 +308,7 @@ def test_a_pipe_is_refused_and_so_are_two_runs(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for read in (read_log, read_judgements):
-        with pytest.raises(MragError, match="a pipe or a device, not a file|no such file"):
+        with pytest.raises(MragError, match=r"a pipe or a device, not a file|no such file"):
             read(pipe)
     run = tmp_path / "a.run"
     run.write_text("q1 Q0 d1 1 2.0 x\n")
