@@ -83,15 +83,15 @@ class Lost:
         }
         words["second"] = f"; {others[0][1]:,} {known[others[0][0]]}" if others[0][1] else ""
         words["whose"] = " of all systems" if len(self._shown) > 1 else ""
-        searched = {leaf.label: mode_named(leaf.mode).languages for leaf in self._leaves}
-        leaves = [one for one in self._leaves if searched[one.label] == ("all",) and stage == "not retrieved"]
+        direct, oracle = mode_named("all"), mode_named("gold_lang")
+        leaves = [leaf for leaf in self._leaves if mode_named(leaf.mode) is direct and stage == "not retrieved"]
         found = [(leaf.task, score.by) for leaf in leaves for score in leaf.result.metrics.values()]
         # what lies in reach of a search in another language is known by the language oracle alone
         crossing = (
             task for task, by in found if any(not same_language(*one.split("->")) for one in by.get("pair", ()))
         )
-        oracle = any("gold" in languages for languages in searched.values())
-        command = "" if oracle else next((run_with(task, mode="gold_lang") for task in crossing), "")
+        told = any(mode_named(leaf.mode) is oracle for leaf in self._leaves)
+        command = "" if told else next((run_with(task, mode="gold_lang") for task in crossing), "")
         looks = [(one, own, confirmed([own], peel([own]), share)) for one, own in self._looks]
         claims = [(step.p, step.language, one, own) for one, own, steps in looks for step in steps if step.side > 0]
         if not claims:
