@@ -29,12 +29,12 @@ from _rows import arguments, row, write_rows
 from score_log import rows
 
 _MOST = 650_000_000
-# What a process does with a folder of results.
+# The commands that are measured, each in a process of its own.
 _WORK = ("report", "verify", "lines", "list")
 
 
 def scored(folder: Path, count: int) -> None:
-    """Write a log of so many rows into the folder, and score it there."""
+    """Write a log of ``rows`` rows into the folder, and score it there."""
     import mrag_eval
 
     folder.mkdir()

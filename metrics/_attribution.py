@@ -13,7 +13,9 @@ from mrag_eval.metrics import _resampling
 from mrag_eval.metrics._intervals import Estimate, interval_for, undefined
 from mrag_eval.platform import MetricError
 
-Column = Sequence[bool | int | float | None]
+# What is known of a row: 0 or 1; None: nothing.
+Mark = bool | int | float | None
+Column = Sequence[Mark]
 
 # Not shown: retrieved, and not in the prompt. Not used: shown, and in no form in the reply. Judged wrong: in the reply,
 # and yet wrong by the verdict. Failed: a step on the way to the verdict failed.
@@ -165,8 +167,16 @@ def _stages(
     return {stage: failed if stage == "failed" else counts[stage] for stage in STAGES}
 
 
-def lost_stage(found: Any, kept: Any, good: Any, same: Any, said: Any) -> str:
-    """Return the last stage of a row that did not fail: one of :data:`STAGES`."""
+def lost_stage(found: Mark, kept: Mark, good: Mark, same: Mark, said: Mark) -> str:
+    """Return the last stage that a row reached, one of :data:`STAGES`; a row whose step failed has none here.
+
+    Args:
+        found: whether a relevant passage was retrieved.
+        kept: whether one was shown in the prompt.
+        good: whether the answer is right.
+        same: whether it is in the language asked for; None if that is not known.
+        said: whether the reply holds the reference answer.
+    """
     if good:
         return "correct"
     if not found or not kept:

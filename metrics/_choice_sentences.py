@@ -210,7 +210,7 @@ class PreparedReply:
         ends = [*map(re.Match.end, CLAUSE_END.finditer(text, start, end)), *(at for at, _ in spans["turns"])]
         clauses = tuple(sorted(ends)) if spans["turns"] else tuple(ends)
         mentions = _connected(text, found, spans["joins"])
-        # Indonesian "jadi" (so) stands in "bisa jadi" (perhaps)
+        # Indonesian "bisa jadi" (perhaps) holds "jadi" (so)
         concludes = any(not inside(spans["hedges"], at) for at, _ in spans["concludes"])
         sentence = Sentence(text, end, mentions, answers, concludes, clauses)
         _rule_out(sentence, spans)
@@ -257,7 +257,7 @@ def _rule_out(sentence: Sentence, spans: Spans) -> None:
     if not (wrong or rejects or tentative or hedges):
         return
     mentions, clause = sentence.mentions, sentence.clause
-    # もし stands in かもしれ
+    # Japanese かもしれ (perhaps) holds もし (if)
     tentative = [span for span in tentative if not inside(hedges, span[0])]
     tried, doubted = ({clause(start) for start, _ in of if not sentence.concludes} for of in (tentative, hedges))
     doubted -= tried

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrag_eval.core import Failure, ModelReply
-from mrag_eval.platform import DataError, HttpFault, beside, part_files, plain
+from mrag_eval.platform import DataError, HttpFault, no_file, part_files, plain
 from mrag_eval.systems import (
     OWN_KEYS,
     Columns,
@@ -77,9 +77,7 @@ class Log:
         if isinstance(rows, str | Path):
             path = Path(rows).expanduser()
             if not (path.is_file() or path.is_dir()) or not part_files(path, "queries"):
-                kind = "a folder" if path.is_dir() else "a pipe or a device"
-                what = f"{kind}, not a file" if path.exists() else f"no such file{beside(path)}"
-                raise DataError(f"{rows}: {what}", "name a JSON Lines, JSON, CSV or Parquet file")
+                raise DataError(f"{rows}: {no_file(path)}", "name a JSON Lines, JSON, CSV or Parquet file")
             return cls(str(rows), path, *how)
         if hasattr(rows, "convert_dtypes"):
             # JSON knows lists and null where a frame has arrays and NaN

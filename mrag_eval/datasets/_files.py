@@ -22,7 +22,6 @@ from mrag_eval.platform import (
     CUT_OFF,
     DataError,
     Wait,
-    beside,
     cache_dir,
     check_unique,
     decode,
@@ -30,7 +29,9 @@ from mrag_eval.platform import (
     json_from,
     json_line,
     lines_of,
+    no_file,
     readable,
+    regular,
     replaced,
     told_apart,
     whole,
@@ -65,11 +66,11 @@ def file_in(path: Path, names: Sequence[str], where: str, next_step: str) -> Pat
 
 
 def open_bytes(path: Path) -> BinaryIO | gzip.GzipFile:
-    """Open a file for reading, decompressing ``*.gz``."""
+    """Open a file for reading, decompressing ``*.gz``. Raises DataError where there is none to read, or a pipe."""
     try:
-        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+        return gzip.open(regular(path), "rb") if path.suffix == ".gz" else regular(path).open("rb")
     except OSError as error:
-        raise DataError(f"{path}: cannot be opened ({error.strerror or error})") from None
+        raise DataError(f"{path}: cannot be opened ({error.strerror or error})", "name a readable file") from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -88,7 +89,7 @@ def read_json(path: Path) -> tuple[Any, str]:
     """
     status = path.stat() if path.is_file() else None
     if status is None:
-        raise DataError(f"{path}: no such file{beside(path)}")
+        raise DataError(f"{path}: {no_file(path)}", "name a JSON file that is there")
     return _read_json(path, status.st_mtime_ns, status.st_size)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mrag_eval.core import Hit, Passage, RagDoc, same_language
 from mrag_eval.datasets._files import read_bytes
-from mrag_eval.platform import DataError, beside, check_keys, check_unique, decode, json_from, part_files
+from mrag_eval.platform import DataError, check_keys, check_unique, decode, json_from, no_file, part_files
 from mrag_eval.systems import add_grade
 
 # Below the harness's logger, so that its command shows our lines as it shows its own.
@@ -129,7 +129,7 @@ def read_judgements(path: str | Path, split: str | None = None) -> dict[str, dic
     """
     file = Path(path).expanduser()
     if not (file.is_file() or file.is_dir()):
-        raise DataError(f"{path}: no such file{beside(file)}", "name a file of judgements: --qrels FILE")
+        raise DataError(f"{path}: {no_file(file)}", "name a file of judgements: --qrels FILE")
     found: dict[str, dict[str, int]] = {}
     for part in _of_split(file, split):
         ending = part.name.removesuffix(".gz").rpartition(".")[2].lower()

@@ -15,6 +15,7 @@ from mrag_eval.planning._models import agents_of, evaluated_needs, evaluated_spe
 from mrag_eval.planning._need import ROWS, Need, Plan
 from mrag_eval.planning._tasks import PlannedTask, leaves_of
 from mrag_eval.platform import MragError, cache_dir
+from mrag_eval.prompts import longest_reply
 
 
 def plan_for(
@@ -47,7 +48,7 @@ def plan_for(
     Raises ConfigError for an invalid block or config file.
     """
     leaves = leaves_of(asked, known, metadata, limit)
-    if isinstance(longest := (generation or {}).get("max_gen_toks"), int):
+    if longest := longest_reply(generation):
         leaves = [replace(leaf, longest_reply=longest) if leaf.longest_reply else leaf for leaf in leaves]
     needs = [*data_needs(leaves), *corpus_needs(leaves), *model_needs(leaves, judged=judged)]
     spec: ModelSpec | None = None

@@ -21,12 +21,10 @@ from mrag_eval.datasets import (
     validate_data,
 )
 from mrag_eval.platform import ConfigError, MragError, limited, naming
-from mrag_eval.prompts import load_template
+from mrag_eval.prompts import LONGEST_REPLY, load_template, longest_reply
 from mrag_eval.retrieval import Source, TaskRows, served
 from mrag_eval.scoring import METRIC_NAMES
 
-# The harness's own default for the length of a reply.
-_LONGEST_REPLY = 256
 # Forms of answers that a prompt has to show options for.
 _OF_OPTIONS = ("choice", "citation")
 _WORKS = "name tasks that ask for answers as texts (xquad_rag, mkqa_norag_<language>, blend_saq_norag ...)"
@@ -161,5 +159,4 @@ def _longest_reply(config: Mapping[str, Any]) -> int:
     if config.get("output_type") == "multiple_choice":
         return 0
     given = config.get("generation_kwargs")
-    longest = given.get("max_gen_toks", _LONGEST_REPLY) if isinstance(given, Mapping) else _LONGEST_REPLY
-    return longest if isinstance(longest, int) else _LONGEST_REPLY
+    return (longest_reply(given) if isinstance(given, Mapping) else None) or LONGEST_REPLY

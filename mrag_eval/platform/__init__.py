@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         fault_in,
         missing_extra,
         naming,
+        no_file,
         one_of,
         suggesting,
     )

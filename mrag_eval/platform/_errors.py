@@ -97,6 +97,13 @@ def close_match(wrong: str, allowed: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
+def no_file(path: Path) -> str:
+    """Return what is wrong with a path that is no regular file: a pipe, a folder, or nothing, with the closest name."""
+    if path.is_dir():
+        return "a folder, not a file"
+    return "a pipe or a device, not a file" if path.exists() else f"no such file{beside(path)}"
+
+
 def beside(path: Path) -> str:
     """Return ``"; did you mean 'x'?"`` for the file of a folder whose name is closest to that of a missing one."""
     try:

@@ -170,8 +170,9 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def readable(path: Path, next_step: str) -> Iterator[None]:
-    """Turn a failure to read ``path`` within the block into a DataError that names it."""
+    """Turn a failure to read ``path`` within the block into a DataError that names it; a pipe is none to read."""
     try:
+        regular(path)
         yield
     except UnicodeDecodeError:
         raise DataError(f"{path}: not UTF-8 text", next_step) from None

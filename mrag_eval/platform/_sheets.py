@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrag_eval.platform._errors import DataError
-from mrag_eval.platform._files import replaced
+from mrag_eval.platform._files import regular, replaced
 
 # Excel spreads the rest of a longer cell over the following rows.
 MAX_CELL = 32_767
@@ -132,7 +132,7 @@ def _text(value: object) -> str:
 
 def _decoded(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        content = regular(path).read_bytes()
     except OSError as err:
         raise DataError(f"{path}: cannot be read ({err.strerror or err})", "save it as CSV in UTF-8") from None
     encoding = next((name for sign, name in _SIGNS.items() if content.startswith(sign)), "utf-8")

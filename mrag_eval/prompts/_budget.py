@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 # Room for the special tokens that a tokenizer adds around a rendered prompt.
 _MARGIN = 8
+# Tokens of a reply where nothing says how many, as in the harness.
+LONGEST_REPLY = 256
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def budget_for(
         source = "the configuration of the model"
     if length is None:
         return Budget(None, count or estimated_tokens, "unknown")
-    replies = _to_generate(model if local else None, generation)
+    own = getattr(model, "max_gen_toks", None) if local else None
+    replies = longest_reply(generation) or (own if isinstance(own, int) else LONGEST_REPLY)
     if replies >= length:
         raise ConfigError(
             f"{setting}={replies} leaves no room for a prompt: the evaluated model's context has {length:,} tokens",
@@ -94,13 +97,11 @@ def budget_for(
     return Budget(length - replies, count or estimated_tokens, source)
 
 
-def _to_generate(model: Any, generation: Mapping[str, Any] | None) -> int:
-    for key in ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens"):
-        value = (generation or {}).get(key)
-        if value:
-            return int(value)
-    default = getattr(model, "max_gen_toks", None)
-    return default if isinstance(default, int) else 256
+def longest_reply(generation: Mapping[str, Any] | None) -> int | None:
+    """Return the most tokens of a reply by generation arguments, under any name that models give it, or None."""
+    keys = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
+    found = (value for key in keys if isinstance(value := (generation or {}).get(key), int | float) and value)
+    return next(map(int, found), None)
 
 
 def _pretrained_counter(metadata: Mapping[str, Any]) -> Callable[[str], int] | None:

@@ -419,9 +419,11 @@ def test_what_a_run_would_refuse_is_not_ready(command: Command, bare: Path) -> N
     assert code == 1
     assert "agent.generation.max_tokens=32768 leaves no room for a prompt" in text
     assert "--metadata agent.generation.max_tokens=2048" in text
-    code, text, _ = command("--tasks", "mkqa_norag_de", *local, "--gen_kwargs", "max_gen_toks=9000")
-    assert code == 1
-    assert "--gen_kwargs max_gen_toks=9000 leaves no room for a prompt: the evaluated model's context has 8,192" in text
+    for name in ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens"):
+        code, text, _ = command("--tasks", "mkqa_norag_de", *local, "--gen_kwargs", f"{name}=9000")
+        assert code == 1
+        said = "--gen_kwargs max_gen_toks=9000 leaves no room for a prompt: the evaluated model's context has 8,192"
+        assert said in text, name
     assert "leaves no room" not in command("--tasks", "mkqa_norag_de", *local)[1]
     for system, task, said in (
         ("nowhere:ask", "mrag_demo_norag", "nowhere"),

@@ -15,6 +15,7 @@ from mrag_eval.platform import (
     fault_in,
     finite_number,
     json_value,
+    regular,
     with_names_of_one_line,
     write_whole,
 )
@@ -99,7 +100,7 @@ def read_runs_or_baseline(
 
 def _read_baseline(path: Path) -> dict[str, SampleSet]:
     try:
-        content = json_value(path.read_bytes())
+        content = json_value(regular(path).read_bytes())
     except FileNotFoundError:
         raise DataError(
             f"{path}: no such file{beside(path)}", "mrag-eval gate --save FILE.json OUT   writes one"

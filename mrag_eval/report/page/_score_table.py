@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -90,14 +89,23 @@ def opening(results: Sequence[Path], width: int, *, every: bool = False) -> str:
     """
     metrics = metrics_in_order(leaf.result for leaf, _ in result_leaves(results)) if every else ()
     tables = render(short_tables(results, metrics, width), width=width)
-    found = findings_of(results)
-    with suppress(MragError, ValueError):  # whatever else is in the folder, or of several runs
-        (own,) = read_results(results)
-        beside = [
-            one for one in read_results([own.path.parent]) if {*one.leaves} & {*own.leaves} and one.date <= own.date
-        ]
-        found = findings_of([one.path for one in beside if one.model == own.model])
-    return "\n".join([*finding_lines(found, width), "", tables])
+    return "\n".join([*finding_lines(findings_of(_with_earlier(results)), width), "", tables])
+
+
+def _with_earlier(results: Sequence[Path]) -> Sequence[Path]:
+    """Return one run's file behind those in its folder that ran its tasks before; of several runs, what is given."""
+    files = read_results(results)
+    if len(files) != 1:
+        return results
+    (own,) = files
+    try:
+        beside = read_results([own.path.parent])
+    except MragError:
+        # whatever else is in the folder
+        return results
+    return [
+        one.path for one in beside if one.model == own.model and one.date <= own.date and {*one.leaves} & {*own.leaves}
+    ]
 
 
 def _short(

@@ -37,6 +37,13 @@ def _pipes() -> Iterator[Case]:
         yield Case(command, [_RESULTS], {_RESULTS: PIPE}, title=f"{command}: a pipe for the results")
     for command in ("compare a b --metric acc", "judge inspect a"):
         yield Case(command, [_SAMPLES], {_SAMPLES: PIPE}, title=f"{command}: a pipe for the samples")
+    beside = {"rules.yaml": "rules: [{metric: acc, max_drop: 0.1}]\n", "log.jsonl": '{"query": "?", "reply": "!"}\n'}
+    for command in (
+        *("gate --baseline pipe --candidate b --rules rules.yaml", "compare pipe b --metric acc"),
+        *("trace q1 pipe", "strategies pipe pipe -o new", "score pipe -o new"),
+        *("score log.jsonl -o new --qrels pipe", "build qa pipe -o new --model writer"),
+    ):
+        yield Case(command, ["pipe"], {"pipe": PIPE, **beside}, title=f"{command}: a pipe that the user names")
 
 
 def _rows(number: int) -> Callable[[str], str]:
